@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -231,10 +232,10 @@ def test_a_read_of_some_lines_that_shows_another_file_makes_the_known_content_un
         .says()
         .calls("r", "Read", "     1\tone\n     2\ttwo\n     3\tthree", file_path="/repo/a.py")
     )
-    part = {"file_path": "/repo/a.py", "offset": 2, "limit": 1}
+    part = partial(story.calls, tool="Read", file_path="/repo/a.py", offset=2, limit=1)
     file = story.file("a.py")
-    assert story.says().calls("p", "Read", "     2\ttwo", **part).state.is_active(file)
-    assert not story.calls("q", "Read", "     2\tTWO", **part).state.is_active(file)
+    assert part("p", output="     2\ttwo").state.is_active(file)
+    assert not part("q", output="     2\tTWO").state.is_active(file)
     assert story.state.index[file].content == "unread"
 
 
