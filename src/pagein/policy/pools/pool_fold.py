@@ -308,7 +308,7 @@ class PoolFold:
         if act.act == "epoch":
             return _with(walk, begin_epoch(walk.state))
         if act.type:
-            walk = _with(walk, index_object(walk.state, _found(act)))
+            walk = self._fetch(_with(walk, index_object(walk.state, _found(act))), act.version)
             if act.path and not act.deleted:
                 walk = replace(walk, paths=walk.paths.put(act.path, act.id))
             if act.type == "file" and act.content != "unread":
@@ -338,11 +338,15 @@ class PoolFold:
             state = note_call(state, "", [object_id], self.rules)
         return _with(walk, state)
 
+    def _fetch(self, walk: PoolWalk, version: str) -> PoolWalk:
+        """Take the text of a version from the store if the branch only names it."""
+        text = self.stored(version) if version and version not in walk.texts else None
+        return walk if text is None else replace(walk, texts=walk.texts.put(version, text))
+
     def _know(self, walk: PoolWalk, path: str, version: str) -> PoolWalk:
         """Follow a sighting of a file from outside the messages: later edits change this content, and no older one."""
+        walk = self._fetch(walk, version)
         text = walk.texts.get(version)
-        if text is None and version:
-            text = self.stored(version)
         if text is None:
             return replace(walk, files=replace(walk.files, files=walk.files.files.without(path)))
         seen = FileDeed(path, "read", "whole", *text_and_ending(text, walk.profile))
