@@ -53,7 +53,8 @@ class PooledStages:
 
     def __init__(self, window: WindowStages, index: BranchIndex) -> None:
         self._window, self._log, self._index = window, window.log, index
-        fold = BranchFold(self._log.name)
+        outside = window.parts.outside
+        fold = BranchFold(self._log.name) if outside is None else BranchFold(self._log.name, outside.text)
         self._branches: Fold[PooledBranch] = Fold(self._log.journal, fold.start(), fold.step, takes=TAKES)
         self._fold = fold
 

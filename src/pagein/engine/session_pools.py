@@ -18,11 +18,10 @@ from pagein.engine.log.journal import Fold
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.reads.read_resources import Outside
 from pagein.engine.recall.session_recall import SessionRecall
-from pagein.errors import BadInput, BadName, CallerError, HostError, StoreError
+from pagein.errors import BadInput, CallerError, HostError, StoreError
 from pagein.model.documents import Document
 from pagein.model.entries import RequestSent
 from pagein.model.journal_notes import Note, PinNote
-from pagein.model.names import ContentHash
 from pagein.model.pins import Act, Wish
 from pagein.model.pool_notes import PoolAct, PoolActKind, PoolNote, trace_of_answer
 from pagein.model.shapes import file_type
@@ -106,9 +105,9 @@ class SessionPools:
 
     def stored(self, version: str, object_id: str = "") -> str | None:
         """Return the text of a version that the branch only names; None if it is lost, or not of this object."""
-        if self._outside is not None:
-            with contextlib.suppress(StoreError, BadName, UnicodeDecodeError):
-                return self._outside.blobs.get(ContentHash.parse(version)).decode()
+        text = None if self._outside is None else self._outside.text(version)
+        if text is not None:
+            return text
         found = self._version(object_id)
         if found is None or self._recalls is None or str(found.content_hash) != version:
             return None

@@ -1,6 +1,6 @@
 """An assembled prompt: the caller's contents, and the ordered blocks of a layout."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -36,18 +36,18 @@ class PromptContents:
     system: str = ""
     legend: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
-    selected: frozenset[str] | None = None
+    selected: Collection[str] | None = None
     symbols: Mapping[str, str] = field(default_factory=dict)
     urls: Mapping[str, str] = field(default_factory=dict)
     tree: str = ""
-    history: tuple[Said, ...] = ()
+    history: Sequence[Said] = ()
     conversation: Sequence[Message] = ()
     objects: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def chosen(self) -> frozenset[str]:
         """The paths of the selected files."""
-        return frozenset(self.files) if self.selected is None else self.selected & frozenset(self.files)
+        return frozenset(self.files) if self.selected is None else frozenset(self.files).intersection(self.selected)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class PooledView:
     def __init__(self, session: Session, branch: PiBranch, rules: PoolRules, limit: float, *, wanted: bool) -> None:
         self._session, self._branch, self._rules = session, branch, rules
         self._limit, self._wanted = limit, wanted
-        fold = BranchFold(session.name)
+        fold = BranchFold(session.name, session.pools.stored)
         self._windows: Fold[PooledBranch] = Fold(session.journal, fold.start(), fold.step, takes=TAKES)
         self._told: Fold[_Conversation] = Fold(
             session.journal, _Conversation(), _step, takes=(MessageEntry, CompactionEntry, RequestSent)

@@ -1,6 +1,7 @@
 """What stands in a pooled window in place of the reads of a coding agent."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pagein
@@ -85,3 +86,25 @@ def test_the_page_tells_which_results_are_references_and_which_of_them_are_shown
         told = EngineHand(engine).result("one", "r0")
     assert (told["form"], told["stored"]) == ("reference", SHOWN)
     assert "below ACTIVE_CONTENT" in told["why"]
+
+
+def test_a_file_that_a_person_activates_is_shown_as_it_is_now(tmp_path: Path) -> None:
+    file, settings = tmp_path / "a.py", Settings(layout="pooled")
+    file.write_text("\n".join(LINES) + "\n")
+    with pagein.open(tmp_path / "s.pagein", workspace=tmp_path, settings=settings) as engine:
+        _, before = results(engine, read(0, str(file)))
+        file.write_text("ROW = 1\n" * 60)
+        with pagein.open(tmp_path / "s.pagein", workspace=tmp_path) as other:
+            assert other.session("one").pools.activate(str(file)).text.startswith("Activated")
+        call, told = read(0, str(file))
+        messages: list[Wire] = [{"role": "user", "content": "look at it"}, {"role": "assistant", "content": [call]}]
+        messages.append(
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call["id"], "content": told}]}
+        )
+        messages += [{"role": "assistant", "content": "I see."}, {"role": "user", "content": "Go on."}]
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "tools": TOOLS, "messages": messages}
+        made = engine.prepare(json.dumps(body).encode(), "anthropic", at=9, hint="one", offers=OFFERS)
+    news = made.body.decode().rpartition("Go on.")[2]
+    assert "ROW = 1" not in before
+    assert "ROW = 1\\nROW = 1" in news
+    assert "changed_ref" not in news

@@ -96,6 +96,11 @@ def test_the_symbol_entry_of_a_selected_file_is_left_out_and_that_of_another_is_
     assert "```\nB" not in texts  # it is not selected, and in no tier
 
 
+@pytest.mark.parametrize("selected", [["b.py"], ("b.py", "gone.py"), frozenset(["b.py"])])
+def test_the_selected_files_are_given_in_any_collection(selected: list[str]) -> None:
+    assert PromptContents(files={"a.py": "1", "b.py": "2"}, selected=selected).chosen == {"b.py"}
+
+
 def test_an_entry_that_was_demoted_is_shown_while_it_waits() -> None:
     contents = PromptContents(prompt="?", symbols={"s.py": "c S"})
     assert ("user", "active", "# Files in work\n\n## Symbols of s.py\n\nc S", False) in laid(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -223,6 +224,24 @@ def test_a_move_that_is_understood_keeps_what_is_known() -> None:
     story = Story().says().calls("r", "read", "x = 1\n", path="a.py").calls("m", command="mv a.py b.py")
     assert story.state.index[story.file("b.py")].content == "text"
     assert story.state.index[story.file("b.py")].path == "/repo/b.py"
+
+
+def test_a_read_of_some_lines_that_shows_another_file_makes_the_known_content_unknown() -> None:
+    story = (
+        Story(client="claude-code")
+        .says()
+        .calls("r", "Read", "     1\tone\n     2\ttwo\n     3\tthree", file_path="/repo/a.py")
+    )
+    part = partial(story.calls, tool="Read", file_path="/repo/a.py", offset=2, limit=1)
+    file = story.file("a.py")
+    assert part("p", output="     2\ttwo").state.is_active(file)
+    assert not part("q", output="     2\tTWO").state.is_active(file)
+    assert story.state.index[file].content == "unread"
+
+
+def test_the_move_of_an_active_file_is_told() -> None:
+    story = Story().says().calls("r", "read", "x = 1\n", path="a.py").asks().calls("m", command="mv a.py b.py")
+    assert ("updated", story.file("b.py")) in [(one.kind, one.id) for one in story.state.news_at(story.state.messages)]
 
 
 def test_a_deleted_file_that_a_command_writes_is_there_again() -> None:

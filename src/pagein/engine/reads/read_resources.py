@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pagein.errors import StoreError
+from pagein.errors import BadName, StoreError
 from pagein.model.names import ContentHash
 from pagein.policy.reads.read_request import DEFAULTS, ReadingSettings
 from pagein.ports import BlobStore, Files, SymbolSource
@@ -40,4 +40,11 @@ class Outside:
         try:
             return self.blobs.get(name)
         except StoreError:
+            return None
+
+    def text(self, version: str) -> str | None:
+        """Return the text of a stored version, named by its digits; None for no text, a lost version or a failed store."""
+        try:
+            return self.blobs.get(ContentHash.parse(version)).decode()
+        except (StoreError, BadName, UnicodeDecodeError):
             return None

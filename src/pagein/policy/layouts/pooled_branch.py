@@ -4,6 +4,7 @@ The same branch gives the same window in every process. Requests of other layout
 know what the model saw before.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import ceil
@@ -87,9 +88,14 @@ class PooledBranch:
 
 @dataclass(frozen=True, slots=True)
 class BranchFold:
-    """The fold of one session. Pure. session: its name, by which files are named."""
+    """The fold of one session. Pure.
+
+    session: its name, by which files are named.
+    stored: returns the text of a stored version, as in `PoolFold`.
+    """
 
     session: str = ""
+    stored: Callable[[str], str | None] = lambda _: None
 
     def start(self) -> PooledBranch:
         """Return the state before the first entry."""
@@ -113,7 +119,7 @@ class BranchFold:
 
     def _fold(self, facts: PooledRequestNote | None) -> PooledFold:
         facts = facts or PooledRequestNote()
-        pools = PoolFold(self.session, rules=PoolRules(facts.calls, facts.turns, facts.by_hand))
+        pools = PoolFold(self.session, rules=PoolRules(facts.calls, facts.turns, facts.by_hand), stored=self.stored)
         return PooledFold(pools, PAGEIN, CacheTerms(facts.read, facts.write, facts.anywhere))
 
     def _request(self, branch: PooledBranch, sent: RequestSent) -> PooledBranch:

@@ -163,11 +163,16 @@ class PoolFold:
             walk = self._meet_call(walk, call, result, tuple((one, "") for one in read))
             return _with(walk, note_call(walk.state, call.id, read, self.rules))
         files, deeds = file_deeds(walk.files, walk.profile, walk.folder, call, result)
+        lost = {
+            one.path
+            for one in deeds
+            if one.known == "part" and one.path in walk.files.files and one.path not in files.files
+        }
         walk = replace(walk, files=files)
         shown: list[str] = []
         used: list[str] = []
         for deed in deeds:
-            walk = self._deed(walk, deed)
+            walk = self._deed(walk, deed, lost)
             object_id = self.file_id(walk, deed.path)
             if deed.deed == "read" and deed.known == "whole":
                 shown.append(object_id)
@@ -218,7 +223,8 @@ class PoolFold:
         )
         return _with(walk, index_object(walk.state, found))
 
-    def _deed(self, walk: PoolWalk, deed: FileDeed) -> PoolWalk:
+    def _deed(self, walk: PoolWalk, deed: FileDeed, lost: Collection[str]) -> PoolWalk:
+        """Follow what a call did to a file. lost: paths of files that the call shows to be other than they were known."""
         object_id = self.file_id(walk, deed.path)
         if deed.deed == "move" and deed.other in walk.paths:
             object_id = walk.paths[deed.other]
@@ -235,7 +241,7 @@ class PoolFold:
         else:
             found = base
         state = index_object(walk.state, found)
-        if deed.deed in ("write", "edit") and found.content == "unread":
+        if found.content == "unread" and (deed.deed in ("write", "edit") or deed.path in lost):
             state = make_unread(state, object_id)
         return _with(walk, list_object(state, object_id))
 
@@ -302,7 +308,7 @@ class PoolFold:
         if act.act == "epoch":
             return _with(walk, begin_epoch(walk.state))
         if act.type:
-            walk = _with(walk, index_object(walk.state, _found(act)))
+            walk = self._fetch(_with(walk, index_object(walk.state, _found(act))), act.version)
             if act.path and not act.deleted:
                 walk = replace(walk, paths=walk.paths.put(act.path, act.id))
             if act.type == "file" and act.content != "unread":
@@ -332,11 +338,15 @@ class PoolFold:
             state = note_call(state, "", [object_id], self.rules)
         return _with(walk, state)
 
+    def _fetch(self, walk: PoolWalk, version: str) -> PoolWalk:
+        """Take the text of a version from the store if the branch only names it."""
+        text = self.stored(version) if version and version not in walk.texts else None
+        return walk if text is None else replace(walk, texts=walk.texts.put(version, text))
+
     def _know(self, walk: PoolWalk, path: str, version: str) -> PoolWalk:
         """Follow a sighting of a file from outside the messages: later edits change this content, and no older one."""
+        walk = self._fetch(walk, version)
         text = walk.texts.get(version)
-        if text is None and version:
-            text = self.stored(version)
         if text is None:
             return replace(walk, files=replace(walk.files, files=walk.files.files.without(path)))
         seen = FileDeed(path, "read", "whole", *text_and_ending(text, walk.profile))

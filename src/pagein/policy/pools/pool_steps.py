@@ -53,10 +53,10 @@ def index_object(state: PoolState, found: PooledObject) -> PoolState:
         return state
     state = replace(state, index=state.index.put(found.id, found))
     shown = _active(state, found.id)
-    if found.place is not None and shown is None:
-        state = _told(state, "updated", found.id)
     if shown is not None and found.version != shown.version:
         return _refresh(state, shown, found)
+    if found.place is not None:
+        state = _told(state, "updated", found.id)
     return _show(state, found.id, "hand") if shown is None and found.id in state.pinned else state
 
 
