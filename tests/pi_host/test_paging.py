@@ -126,6 +126,19 @@ def test_what_a_branch_configures_opens_the_session_anew_and_holds_there_alone(p
     assert rows["enabled"] == ["on", "session", "pi_paging;"]
 
 
+def test_a_model_with_another_window_is_paged_for_its_own(pi: FakePi) -> None:
+    hello = {"protocol": 1, "extension": "0", "session": "s1", "cwd": str(pi.folder), "window": 200_000}
+    pi._send("hello", hello)
+    pi.request({"tokens": 9_000, "window": 200_000})
+    assert pi.given["window"] == 200_000
+    pi.order("rlm", "config maxChildCalls=7")
+    with pytest.raises(UnknownEntry):
+        pi.request({"tokens": 9_000, "window": 32_000})
+    pi.forget()
+    pi.request({"tokens": 9_000, "window": 32_000})
+    assert dict(pi.given) == {"window": 32_000, "child_calls": 7}
+
+
 def test_every_key_of_the_specification_is_ours_or_says_what_replaces_it() -> None:
     assert set(THEIRS.split()) == {*KEYS, *REPLACED} - {"manifest"}
     for words, reason in (("warmTurns=3", "residency"), ("maxDepth=two", "whole number"), ("speed=9", "maxDepth")):

@@ -125,10 +125,19 @@ class PiHost:
         if not isinstance(event, _Decided):
             raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
         rooms.branch.follow(event.branch)
-        if rooms.branch.config.settings != self._given and not rooms.branch.waits:
-            self._enter(rooms.branch.config.settings)
+        settings, hello = rooms.branch.config.settings, self._met(event)
+        if (settings, hello) != (self._given, self._hello) and not rooms.branch.waits:
+            self._hello = hello
+            self._enter(settings)
             raise UnknownEntry  # the extension then tells the new session the whole branch
         return self._decide(event, rooms, link)
+
+    def _met(self, event: _Decided) -> Hello:
+        """Return the greeting with the window of the model that is chosen by now."""
+        usage = event.usage if isinstance(event, BeginEvent | ContextEvent | CompactEvent) else None
+        if usage is None or usage.window < 1 or self._hello.window is None:
+            return self._hello
+        return replace(self._hello, window=usage.window)
 
     def close(self) -> None:
         """Close the store."""
