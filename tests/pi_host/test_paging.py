@@ -183,6 +183,17 @@ def test_what_left_with_the_last_request_of_a_process_stays_away_in_the_next_and
     assert pi.request(HALF) == shown
 
 
+def test_while_pagein_is_off_no_command_says_that_something_is_at_work(pi: FakePi) -> None:
+    shown = paged_out(pi)
+    pi.is_off = True
+    assert pi.request(HALF) == [LARGE]
+    assert pi.ask("begin")["widget"] == []
+    for words in ("on", "status"):
+        assert pi.order("rlm", words).endswith("`pagein on` in a shell ends that.")
+    pi.is_off = False
+    assert pi.request(HALF) == [shown]
+
+
 def test_a_session_that_goes_on_shows_its_widget_before_the_first_request(pi: FakePi) -> None:
     paged_out(pi)
     pi.add("message", message={"role": "assistant", "content": [], "stopReason": "stop", "timestamp": 1})

@@ -53,6 +53,7 @@ _FIRST: Final = (
     "pagein is at work: a repeated read is answered by what changed. /readcache-status has figures, /rlm on also takes old results "
     "out of the window, and `pagein off` in a shell lets everything pass."
 )
+_OFF: Final = "pagein is switched off on this machine, so everything passes; `pagein on` in a shell ends that."
 _Decided: TypeAlias = (
     ToolCallEvent | ToolResultEvent | ContextEvent | CommandEvent | ToolEvent | BeginEvent | CompactEvent
 )
@@ -203,7 +204,8 @@ class PiHost:
             case CompactEvent():
                 return self._compaction(event, rooms, pages=pages)
             case CommandEvent():
-                return self._command(event, rooms, pages=pages)
+                answer = self._command(event, rooms, pages=pages)
+                return replace(answer, text=f"{answer.text}\n{_OFF}") if self._around.is_off() else answer
             case ToolEvent():
                 return self._tool(event, rooms, link, pages=pages)
         raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
@@ -239,6 +241,8 @@ class PiHost:
     def _edits(self, event: ContextEvent, rooms: "_Rooms", *, pages: bool) -> WindowEdits:
         self._usage = event.usage
         if self._around.is_off():
+            rooms.window.forget_changes()
+            rooms.pools.forget_changes()
             return WindowEdits(reset=True, widget=())
         if rooms.pools.is_used:
             edits = rooms.pools.edits(self._around.now())
