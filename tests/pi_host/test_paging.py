@@ -1,5 +1,6 @@
 """Paging in pi: when a compaction is cancelled, what a broken store changes, and what a branch sets for itself."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -192,6 +193,13 @@ def test_while_pagein_is_off_no_command_says_that_something_is_at_work(pi: FakeP
         assert pi.order("rlm", words).endswith("`pagein on` in a shell ends that.")
     pi.is_off = False
     assert pi.request(HALF) == [shown]
+
+
+def test_paging_that_is_switched_is_logged_as_an_operation(pi: FakePi) -> None:
+    pi.order("rlm", "off")
+    pi.order("rlm", "on")
+    lines = (pi.folder / "s.pagein.trajectory.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["operation"] for line in lines] == ["toggle_off", "toggle_on"]
 
 
 def test_a_session_that_goes_on_shows_its_widget_before_the_first_request(pi: FakePi) -> None:

@@ -1,5 +1,6 @@
 """Dispatch each request of the extension to the deciding module."""
 
+import contextlib
 import secrets
 import threading
 from collections.abc import Callable, Collection, Mapping
@@ -340,6 +341,8 @@ class PiHost:
     def _switch(self, rooms: "_Rooms", *, on: bool) -> Answer:
         cancelled = 0 if on else PROCESS_CALLS.cancel_all()
         rooms.window.forget_crowding()
+        with contextlib.suppress(HostError):  # a session without recalls has no log of operations
+            rooms.session.recalls.log_switch(on=on)
         return paging_commands.switch_paging(self._active(rooms, pages=on), on=on, cancelled=cancelled)
 
     def _configure(self, words: str, branch: PiBranch) -> Answer:
