@@ -29,7 +29,7 @@ class FakePi:
     entries: by id. leaf: where pi is. edits: changes of results in requests, by call. inserts: texts of pagein's own in
     requests, with the message they stand behind. failure: what failed with the last request. given: settings of the session.
     gateways: addresses of the gateways that the user runs. missing: hooks that this host does not have: `context` before
-    requests, `calls` around tool calls.
+    requests, `calls` around tool calls. is_off: whether the person has switched pagein off.
     """
 
     def __init__(self, engine: Engine, folder: Path, settings: PiSettings | None = None, name: str = "s1") -> None:
@@ -42,6 +42,7 @@ class FakePi:
         self.given: Mapping[str, object] = {}
         self.gateways: list[str] = []
         self.missing: set[str] = set()
+        self.is_off = False
         self._numbers = itertools.count(1)
         self.engine = engine
         self._settings = settings or PiSettings()
@@ -50,7 +51,12 @@ class FakePi:
     def restart(self, name: str, engine: Engine | None = None) -> None:
         """Start pagein anew, which then knows nothing of the branch."""
         self.engine = engine or self.engine
-        around = Surroundings(lambda _, given: self.opens(given), lambda: 1000.0, gateways=lambda: self.gateways)
+        around = Surroundings(
+            lambda _, given: self.opens(given),
+            lambda: 1000.0,
+            is_off=lambda: self.is_off,
+            gateways=lambda: self.gateways,
+        )
         self.host = PiHost(self._settings, around)
         self._known: set[str] = set()
         self.link = Link(Bridge.__new__(Bridge), threading.Event())

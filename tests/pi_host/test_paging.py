@@ -1,5 +1,6 @@
 """Paging in pi: when a compaction is cancelled, what a broken store changes, and what a branch sets for itself."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -126,6 +127,19 @@ def test_what_a_branch_configures_opens_the_session_anew_and_holds_there_alone(p
     assert rows["enabled"] == ["on", "session", "pi_paging;"]
 
 
+def test_a_model_with_another_window_is_paged_for_its_own(pi: FakePi) -> None:
+    hello = {"protocol": 1, "extension": "0", "session": "s1", "cwd": str(pi.folder), "window": 200_000}
+    pi._send("hello", hello)
+    pi.request({"tokens": 9_000, "window": 200_000})
+    assert pi.given["window"] == 200_000
+    pi.order("rlm", "config maxChildCalls=7")
+    with pytest.raises(UnknownEntry):
+        pi.request({"tokens": 9_000, "window": 32_000})
+    pi.forget()
+    pi.request({"tokens": 9_000, "window": 32_000})
+    assert dict(pi.given) == {"window": 32_000, "child_calls": 7}
+
+
 def test_every_key_of_the_specification_is_ours_or_says_what_replaces_it() -> None:
     assert set(THEIRS.split()) == {*KEYS, *REPLACED} - {"manifest"}
     for words, reason in (("warmTurns=3", "residency"), ("maxDepth=two", "whole number"), ("speed=9", "maxDepth")):
@@ -168,6 +182,24 @@ def test_what_left_with_the_last_request_of_a_process_stays_away_in_the_next_and
     pi.leaf = asked
     pi.say("another way")
     assert pi.request(HALF) == shown
+
+
+def test_while_pagein_is_off_no_command_says_that_something_is_at_work(pi: FakePi) -> None:
+    shown = paged_out(pi)
+    pi.is_off = True
+    assert pi.request(HALF) == [LARGE]
+    assert pi.ask("begin")["widget"] == []
+    for words in ("on", "status"):
+        assert pi.order("rlm", words).endswith("`pagein on` in a shell ends that.")
+    pi.is_off = False
+    assert pi.request(HALF) == [shown]
+
+
+def test_paging_that_is_switched_is_logged_as_an_operation(pi: FakePi) -> None:
+    pi.order("rlm", "off")
+    pi.order("rlm", "on")
+    lines = (pi.folder / "s.pagein.trajectory.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["operation"] for line in lines] == ["toggle_off", "toggle_on"]
 
 
 def test_a_session_that_goes_on_shows_its_widget_before_the_first_request(pi: FakePi) -> None:

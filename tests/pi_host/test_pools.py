@@ -58,6 +58,10 @@ def test_results_stand_as_references_with_their_content_behind_while_pi_keeps_th
     assert pi.host.answer is not None
     assert pi.order("rlm", "store").count("active") == 2
     assert "layout = pooled" in pi.order("rlm", "on")
+    told, pi.is_off = pi.inserts, True
+    assert (pi.request(), pi.inserts) == ([ROWS, TEXT, TEXT], [])
+    pi.is_off = False
+    assert (pi.request(), pi.inserts) == (shown, told), "as before pagein was switched off"
 
 
 def test_what_is_put_away_is_brought_back_and_a_restart_shows_the_same(pi: FakePi, tmp_path: Path) -> None:

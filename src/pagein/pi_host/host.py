@@ -1,5 +1,6 @@
 """Dispatch each request of the extension to the deciding module."""
 
+import contextlib
 import secrets
 import threading
 from collections.abc import Callable, Collection, Mapping
@@ -53,6 +54,7 @@ _FIRST: Final = (
     "pagein is at work: a repeated read is answered by what changed. /readcache-status has figures, /rlm on also takes old results "
     "out of the window, and `pagein off` in a shell lets everything pass."
 )
+_OFF: Final = "pagein is switched off on this machine, so everything passes; `pagein on` in a shell ends that."
 _Decided: TypeAlias = (
     ToolCallEvent | ToolResultEvent | ContextEvent | CommandEvent | ToolEvent | BeginEvent | CompactEvent
 )
@@ -125,10 +127,19 @@ class PiHost:
         if not isinstance(event, _Decided):
             raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
         rooms.branch.follow(event.branch)
-        if rooms.branch.config.settings != self._given and not rooms.branch.waits:
-            self._enter(rooms.branch.config.settings)
+        settings, hello = rooms.branch.config.settings, self._met(event)
+        if (settings, hello) != (self._given, self._hello) and not rooms.branch.waits:
+            self._hello = hello
+            self._enter(settings)
             raise UnknownEntry  # the extension then tells the new session the whole branch
         return self._decide(event, rooms, link)
+
+    def _met(self, event: _Decided) -> Hello:
+        """Return the greeting with the window of the model that is chosen by now."""
+        usage = event.usage if isinstance(event, BeginEvent | ContextEvent | CompactEvent) else None
+        if usage is None or usage.window < 1 or self._hello.window is None:
+            return self._hello
+        return replace(self._hello, window=usage.window)
 
     def close(self) -> None:
         """Close the store."""
@@ -194,7 +205,8 @@ class PiHost:
             case CompactEvent():
                 return self._compaction(event, rooms, pages=pages)
             case CommandEvent():
-                return self._command(event, rooms, pages=pages)
+                answer = self._command(event, rooms, pages=pages)
+                return replace(answer, text=f"{answer.text}\n{_OFF}") if self._around.is_off() else answer
             case ToolEvent():
                 return self._tool(event, rooms, link, pages=pages)
         raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
@@ -230,6 +242,8 @@ class PiHost:
     def _edits(self, event: ContextEvent, rooms: "_Rooms", *, pages: bool) -> WindowEdits:
         self._usage = event.usage
         if self._around.is_off():
+            rooms.window.forget_changes()
+            rooms.pools.forget_changes()
             return WindowEdits(reset=True, widget=())
         if rooms.pools.is_used:
             edits = rooms.pools.edits(self._around.now())
@@ -327,6 +341,8 @@ class PiHost:
     def _switch(self, rooms: "_Rooms", *, on: bool) -> Answer:
         cancelled = 0 if on else PROCESS_CALLS.cancel_all()
         rooms.window.forget_crowding()
+        with contextlib.suppress(HostError):  # a session without recalls has no log of operations
+            rooms.session.recalls.log_switch(on=on)
         return paging_commands.switch_paging(self._active(rooms, pages=on), on=on, cancelled=cancelled)
 
     def _configure(self, words: str, branch: PiBranch) -> Answer:

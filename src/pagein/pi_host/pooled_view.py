@@ -110,6 +110,10 @@ class PooledView:
         front = () if goes_on or not now.front else (Insert("", now.front),)
         return WindowEdits(not goes_on, results, (*front, *inserts), request.failure or "")
 
+    def forget_changes(self) -> None:
+        """Take the extension for one that has no changes: the next request tells all of them."""
+        self._shown = None
+
     def _changes(self, now: PooledBranch, told: _Conversation, known: int) -> tuple[dict[str, str], list[Insert]]:
         """Return the references and the texts behind the messages after the first `known` ones."""
         results: dict[str, str] = {}

@@ -90,6 +90,10 @@ class Window:
             return False
         return True
 
+    def forget_changes(self) -> None:
+        """Take the extension for one that has no changes: the next request tells all of them."""
+        self._began = False
+
     def forget_crowding(self) -> None:
         """Forget that the window was full: what is decided next tells anew."""
         self._crowded = False
