@@ -240,6 +240,12 @@ GATEWAY: Final[tuple[Key, ...]] = (
         "Days after its last use from which a running gateway may remove the journal of a session, a day after it was announced. What the session said and touched stays. 0: never.",
         own=True,
     ),
+    number(
+        "quota",
+        _GATEWAY["quota"],
+        "Gigabytes (of 1,000,000,000 bytes) of journals and contents in the store. Above it, a running gateway may remove the journals of sessions that were not used for 7 days, the oldest first, a day after it was announced. What the sessions said and touched stays. 0: no limit.",
+        own=True,
+    ),
     flag(
         "recall_everything",
         default=_GATEWAY["recall_everything"],
