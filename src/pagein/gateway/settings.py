@@ -87,9 +87,7 @@ class GatewaySettings:
                 raise BadSetting(f"{name} must be a number of seconds above 0, not {number}")
         if not 0 <= self.port < 1 << 16:
             raise BadSetting(f"port must be from 0 to 65535, not {self.port}")
-        for name, number, unit in (("retention", self.retention, "days"), ("quota", self.quota, "gigabytes")):
-            if not 0 <= number < float("inf"):
-                raise BadSetting(f"{name} must be a number of {unit} from 0 on, not {number}")
+        _check_kept(self)
         if self.follow_files not in FOLLOWS:
             raise BadSetting(f"follow_files must be one of {', '.join(FOLLOWS)}, not {self.follow_files!r}")
         if self.recalls < 0:
@@ -144,6 +142,12 @@ def ends_in_version(address: str) -> bool:
 def is_set(told: str | None) -> bool:
     """Return whether an environment variable is true: set, and not empty, 0, no, off or false."""
     return (told or "").strip().lower() not in {"", "0", "no", "off", "false"}
+
+
+def _check_kept(settings: GatewaySettings) -> None:
+    for name, number, unit in (("retention", settings.retention, "days"), ("quota", settings.quota, "gigabytes")):
+        if not 0 <= number < float("inf"):
+            raise BadSetting(f"{name} must be a number of {unit} from 0 on, not {number}")
 
 
 def _checked_address(name: str, address: str) -> None:
