@@ -24,12 +24,9 @@ from pagein.policy.stubs.previews import Previews
 from pagein.providers.vendors import VENDORS
 from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
 
-_RESIDENCY, _PREVIEWS, _VALVE = PRICED, Previews(), Valve()
-_ENGINE = Settings()
+_RESIDENCY, _PREVIEWS, _VALVE, _CHILDREN, _ENGINE = PRICED, Previews(), Valve(), USUAL_LIMITS, Settings()
 _READING, _RECALL, _GUARDS, _POOLS = _ENGINE.reading, _ENGINE.recall, _ENGINE.guards, _ENGINE.pools
-_CHILDREN = USUAL_LIMITS
 _GATEWAY: Final = {one.name: one.default for one in fields(GatewaySettings)}
-
 AGES: Final = {name: age for name, age in _RESIDENCY.rules.ages.items() if age.says}
 """The ages of the residency table that users may set."""
 
