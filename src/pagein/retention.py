@@ -9,6 +9,7 @@ Rules of this file
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -24,6 +25,8 @@ RETENTION: Final = "pagein.retention"
 """Name of the journal of announcements."""
 GRACE: Final = DAY
 """Seconds from the announcement of a removal to the removal."""
+IDLE: Final = 7 * DAY
+"""Seconds without use after which a session counts as ended for a quota."""
 _KIND: Final = "retention.announced"
 
 
@@ -48,7 +51,7 @@ class RetentionNews:
             told.append(
                 f"{len(self.announced)} sessions unused for long will lose their journals, in {GRACE / 3600:.0f} hours at the earliest; "
                 "what they said and touched stays searchable, outputs that left their windows cannot be recalled any more. "
-                "`pagein gc --older-than 30d` lists them; the setting retention = 0 keeps them"
+                "`pagein status` counts them; the settings retention = 0 and quota = 0 keep them"
             )
         if self.removed:
             told.append(f"removed the journals of {len(self.removed)} sessions, about {self.freed:,} bytes")
@@ -77,18 +80,24 @@ def announcement(store: JournalStore) -> Announcement:
     return Announcement({name: float(at) for name, at in sessions.items() if isinstance(at, int | float)})
 
 
-def apply_retention(store: WholeStore, keep: float, now: float, began: float) -> RetentionNews:
+def apply_retention(
+    store: WholeStore, keep: float | None, now: float, began: float, quota: int | None = None
+) -> RetentionNews:
     """Announce the due sessions, and remove the sessions after their grace period. Raises StoreError.
 
-    keep: seconds since its last use for which an ended session stays
+    keep: seconds since its last use after which a session is removed; None for never
     now, began: the time, and the beginning of this process, in seconds since 1970
+    quota: bytes; if the store takes more, the sessions that were not used for `IDLE` are removed too, the oldest first
     """
-    retention = Retention(idle=keep, keep=keep)
+    idle = math.inf if keep is None else keep
+    if quota is not None:
+        idle = min(idle, IDLE)
+    retention = Retention(idle=idle, keep=keep, quota=quota)
     due = [one for one in plan(store, retention, now).sessions if one.touched is not None and one.touched < began]
     known = announcement(store).sessions
     told = {one.name: known.get(one.name, now + GRACE) for one in due}
     # an announcement made before the session was used again counts no more
-    told = {one.name: max(told[one.name], (one.touched or 0.0) + keep + GRACE) for one in due}
+    told = {one.name: max(told[one.name], (one.touched or 0.0) + idle + GRACE) for one in due}
     fresh = tuple(sorted(told.keys() - known.keys()))
     ripe = frozenset(name for name, at in told.items() if at <= now)
     planned = None

@@ -36,6 +36,7 @@ _SWITCH_INTERVAL = 0.0005
 # Share of a decision's time for waiting for the store, once for threads and once for processes. The rest is for the fallback (law 7).
 _PATIENCE = 0.4
 _DAY = 86_400.0
+_GIGABYTE = 1_000_000_000
 
 
 def add_to(app: typer.Typer) -> None:
@@ -256,7 +257,9 @@ def _parts(
         token=token,
         follower=LayerFollower(layers, logger) if layers and settings.memory else None,
         files=files,
-        keeper=SessionKeeper(_retention(store, workspace, settings.retention), logger) if settings.retention else None,
+        keeper=SessionKeeper(_retention(store, workspace, settings), logger)
+        if settings.retention or settings.quota
+        else None,
         services=_services(engine, workspace, switch),
         children=asked if settings.children else None,
         hand=EngineHand(engine),
@@ -280,11 +283,13 @@ def _services(engine: "Engine", workspace: Path, switch: "Switch") -> "Mapping[s
     return {PATH: endpoint.handle}
 
 
-def _retention(store: str | None, workspace: Path, days: float) -> "Callable[[float], Sequence[str]]":
+def _retention(store: str | None, workspace: Path, settings: "GatewaySettings") -> "Callable[[float], Sequence[str]]":
     """Return the retention of a store, which is opened for each look because looks are rare."""
     from pagein.retention import apply_retention
 
     began = time.time()  # noqa: TID251 - the rim reads the clock
+    keep = settings.retention * _DAY if settings.retention else None
+    quota = round(settings.quota * _GIGABYTE) if settings.quota else None
 
     def apply(now: float) -> "Sequence[str]":
         from pagein import wiring
@@ -294,7 +299,7 @@ def _retention(store: str | None, workspace: Path, days: float) -> "Callable[[fl
         except BadInput:  # nothing is stored yet, or nothing stays
             return ()
         with closing(kept):
-            return apply_retention(kept, days * _DAY, now, began).lines
+            return apply_retention(kept, keep, now, began, quota).lines
 
     return apply
 

@@ -35,6 +35,7 @@ class GatewaySettings:
     memory: whether objects of sessions and the index of searches are kept up to date
     follow_files: whether the files that sessions on this machine touched are followed on the disk, one of `FOLLOWS`
     retention: days after its last use from which the journal of a session may be removed; 0 for never
+    quota: gigabytes of the store from which on the journals of the longest unused sessions may be removed; 0 for no limit
     recall_everything: whether recall tools also reach what other sessions in the store said, read and wrote
     note_guidance: whether the recall tools also tell the model to write notes
     recalls: maximum number of recall rounds per client request
@@ -62,6 +63,7 @@ class GatewaySettings:
     memory: bool = True
     follow_files: str = FOLLOWS[0]
     retention: float = 30.0
+    quota: float = 0.0
     recall_everything: bool = False
     note_guidance: bool = False
     recalls: int = 8
@@ -85,8 +87,7 @@ class GatewaySettings:
                 raise BadSetting(f"{name} must be a number of seconds above 0, not {number}")
         if not 0 <= self.port < 1 << 16:
             raise BadSetting(f"port must be from 0 to 65535, not {self.port}")
-        if not 0 <= self.retention < float("inf"):
-            raise BadSetting(f"retention must be a number of days from 0 on, not {self.retention}")
+        _check_kept(self)
         if self.follow_files not in FOLLOWS:
             raise BadSetting(f"follow_files must be one of {', '.join(FOLLOWS)}, not {self.follow_files!r}")
         if self.recalls < 0:
@@ -141,6 +142,12 @@ def ends_in_version(address: str) -> bool:
 def is_set(told: str | None) -> bool:
     """Return whether an environment variable is true: set, and not empty, 0, no, off or false."""
     return (told or "").strip().lower() not in {"", "0", "no", "off", "false"}
+
+
+def _check_kept(settings: GatewaySettings) -> None:
+    for name, number, unit in (("retention", settings.retention, "days"), ("quota", settings.quota, "gigabytes")):
+        if not 0 <= number < float("inf"):
+            raise BadSetting(f"{name} must be a number of {unit} from 0 on, not {number}")
 
 
 def _checked_address(name: str, address: str) -> None:

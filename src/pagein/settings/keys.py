@@ -24,12 +24,9 @@ from pagein.policy.stubs.previews import Previews
 from pagein.providers.vendors import VENDORS
 from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
 
-_RESIDENCY, _PREVIEWS, _VALVE = PRICED, Previews(), Valve()
-_ENGINE = Settings()
+_RESIDENCY, _PREVIEWS, _VALVE, _CHILDREN, _ENGINE = PRICED, Previews(), Valve(), USUAL_LIMITS, Settings()
 _READING, _RECALL, _GUARDS, _POOLS = _ENGINE.reading, _ENGINE.recall, _ENGINE.guards, _ENGINE.pools
-_CHILDREN = USUAL_LIMITS
 _GATEWAY: Final = {one.name: one.default for one in fields(GatewaySettings)}
-
 AGES: Final = {name: age for name, age in _RESIDENCY.rules.ages.items() if age.says}
 """The ages of the residency table that users may set."""
 
@@ -238,6 +235,12 @@ GATEWAY: Final[tuple[Key, ...]] = (
         "retention",
         _GATEWAY["retention"],
         "Days after its last use from which a running gateway may remove the journal of a session, a day after it was announced. What the session said and touched stays. 0: never.",
+        own=True,
+    ),
+    number(
+        "quota",
+        _GATEWAY["quota"],
+        "Gigabytes (of 1,000,000,000 bytes) of journals and contents in the store. Above it, a running gateway may remove the journals of sessions that were not used for 7 days, the oldest first, a day after it was announced. What the sessions said and touched stays. 0: no limit.",
         own=True,
     ),
     flag(

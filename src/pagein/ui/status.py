@@ -241,7 +241,7 @@ def _store(store: StoreStatus) -> Iterator[str]:
     if store["leaving"]:
         yield (
             f"retention {plural(store['leaving'], 'session')} unused for long will lose their journals, from {_moment(store['leaves'])} on; "
-            "objects stay. The setting retention = 0 keeps them"
+            "objects stay. The settings retention = 0 and quota = 0 keep them"
         )
 
 

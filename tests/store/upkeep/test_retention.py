@@ -63,6 +63,22 @@ def test_a_session_is_announced_a_day_before_its_journal_is_removed(store: Sqlit
     assert announcement(store).sessions == {}
 
 
+def test_a_quota_takes_the_journals_of_the_oldest_sessions_alone(store: SqliteUpkeep) -> None:
+    for days, name in ((20, "oldest"), (12, "older"), (6, "young"), (0, "used")):
+        store.append(name, [note_entry(random.Random(days).randbytes(2_000).hex())])  # noqa: S311 - not for secrets
+        touched(store, name, days)
+    sizes = {one.name: one.size for one in store.sessions()}
+    quota = sum(sizes.values()) - 10
+    assert apply_retention(store, None, NOW, NOW) == RetentionNews()
+    assert apply_retention(store, None, NOW, NOW, quota).announced == ("oldest",)
+    assert apply_retention(store, None, NOW + GRACE, NOW, quota).removed == ("oldest",)
+    assert names(store) == {"older", "young", "used"}
+    assert apply_retention(store, None, NOW, NOW, 0).announced == ("older",)
+    assert apply_retention(store, 10 * DAY, NOW, NOW, 10**9).announced == ()
+    assert apply_retention(store, 10 * DAY, NOW + GRACE, NOW, 10**9).removed == ("older",)
+    assert names(store) == {"young", "used"}
+
+
 def test_a_session_that_is_used_again_stays_and_is_announced_again(store: SqliteUpkeep) -> None:
     store.append("old", [note_entry("a")])
     touched(store, "old", 31)
