@@ -1,7 +1,11 @@
 """`pagein service` writes a definition, starts it by the system's own command, and takes exactly that back."""
 
 import json
+import os
 import plistlib
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,3 +62,18 @@ def test_both_systems_get_a_definition_that_they_can_read(tmp_path: Path) -> Non
     linux = user_service("linux", tmp_path, {"XDG_CONFIG_HOME": str(tmp_path / "c")}, command, 501)
     assert 'ExecStart="/opt/a b/python" "-m" "pagein" "serve" "--note=100%%"' in linux.text
     assert linux.file == tmp_path / "c/systemd/user/pagein.service"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not on this machine")
+@pytest.mark.parametrize(("wrong", "complains"), [("", False), ("Restart=sometimes\n", True)])
+def test_systemd_finds_nothing_to_complain_of_in_the_unit(tmp_path: Path, wrong: str, *, complains: bool) -> None:
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    (folder / "python").symlink_to(sys.executable)
+    found = user_service("linux", tmp_path, {}, [str(folder / "python"), "-P", "-m", "pagein", "serve"], 501)
+    file = tmp_path / "pagein.service"
+    file.write_text(found.text.replace("[Service]\n", f"[Service]\n{wrong}"))
+    command = ["systemd-analyze", "--user", "verify", str(file)]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
+    assert (ran.returncode, bool(ran.stderr)) == (0, complains), ran.stderr

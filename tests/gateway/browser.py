@@ -1,6 +1,7 @@
 """A real browser without a window, told what to do over its debugging protocol."""
 
 import asyncio
+import base64
 import json
 import re
 import shutil
@@ -62,6 +63,13 @@ class Page:
         """A key, down and up. text: what it types."""
         await self.tell("Input.dispatchKeyEvent", type="keyDown", key=key, **({"text": text} if text else {}))
         await self.tell("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    async def picture(self, file: Path, height: int) -> None:
+        """Write what is seen of it from its top to this height, as PNG."""
+        width = await self.value("innerWidth")
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        taken = await self.tell("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
+        await asyncio.to_thread(file.write_bytes, base64.b64decode(taken["data"]))
 
     async def look(self, width: int, *, dark: bool = False) -> None:
         """How wide it is, and in which light."""

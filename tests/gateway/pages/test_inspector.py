@@ -285,3 +285,36 @@ def test_each_order_is_given_by_click_and_by_key_and_taken_back(worked: tuple[st
             assert page.problems == []
 
     run(go())
+
+
+@needs_browser
+def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None:
+    """With PAGEIN_PICTURES=docs/images the picture is written there."""
+    picture = Path(os.environ.get("PAGEIN_PICTURES") or tmp_path) / "page.png"
+
+    def cached(turns: int) -> dict[str, object]:
+        told = json.loads(json.dumps(conversation(turns, lines=160)))
+        told["messages"][0]["content"] = "Fix the build"
+        return {**told, "cache_control": {"type": "ephemeral"}}
+
+    async def go(url: str) -> None:
+        for turns in range(8):
+            await sent(url, cached(turns), x_pagein_session="fix-build")
+        with wiring.open_kept_session("fix-build", str(tmp_path / "s.pagein"), workspace=tmp_path) as session:
+            for number in range(6):
+                pin_commands.touch(session, "drop", f"toolu_{number:04}", now=True)
+            pin_commands.touch(session, "pin", "toolu_0006", now=False)
+        for turns in range(8, 20):
+            await sent(url, cached(turns), x_pagein_session="fix-build")
+        async with browsing(url + "/", tmp_path / "browser") as page:
+            await page.look(1180)
+            await page.until("document.querySelector('.parts table') !== null")
+            await page.until("document.querySelector('#totals tbody tr') !== null")
+            text = await page.text()
+            for shown in ("Fix the build", "the user's word", "stubs", "pinned", "paid back"):
+                assert shown in text, shown
+            await page.picture(picture, 900)
+
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
+        run(go(with_token(url, token_in(tmp_path))))
+    assert picture.read_bytes().startswith(b"\x89PNG")

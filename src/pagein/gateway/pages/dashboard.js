@@ -147,7 +147,7 @@ function verdict(one) {
   if (!(one.cost > 0)) return one.passed ? "Its calls passed untouched: nothing is reckoned for them." : "No answer told what it cost.";
   if (last && !last.curating) return paid + "pagein only measures here.";
   if (Math.abs(saved) < 0.0005 * cost) return paid + "Nothing that pagein did has changed the bill yet.";
-  if (saved < 0) return paid + "By pagein's reckoning they would have cost " + money(cost + saved) + " with nothing taken out: an investment that has not come back yet.";
+  if (saved < 0) return paid + "By pagein's reckoning that is " + money(-saved) + " more than with nothing taken out: an investment that has not come back yet.";
   return paid + "By pagein's reckoning they would have cost " + money(cost + saved) + " with nothing taken out: " + share(saved, cost + saved) + " less. It is an estimate, recalls included; the bill itself is from the provider's usage.";
 }
 const happened = (call) => [call.passed && "passed untouched: " + call.passed, call.failure && "failure of pagein: " + call.failure, call.foreign && "the client changed " + call.foreign, call.epoch && "epoch: " + call.epoch, call.recalls && plural(call.recalls, "recall") + " answered", call.explanation && "cache short of " + whole(call.shortfall) + " tokens: " + call.explanation, !call.finished && "did not come to its end"].filter(Boolean).join("; ");

@@ -43,7 +43,7 @@ function prompt_picture(found) {
   }
   const words = [...sums].sort((one, other) => other[1] - one[1]).map(([kind, tokens]) => [colour(kind), (KINDS[kind] || kind) + " " + amount(tokens) + " (" + share(tokens, total) + ")"]);
   const about = "The last prompt as it went out at " + clock(prompt.at) + ": " + plural(prompt.parts.length, "part") + ", " + whole(prompt.tokens) + " tokens by pagein's estimate" + (prompt.counted === null ? "" : ", " + whole(prompt.counted) + " counted by the provider") + ", " + whole(prompt.bytes) + " bytes." + (prompt.automatic ? " The client asks for a breakpoint at its end." : "");
-  return [head, made("p", { class: "soft" }, about), drawn("svg", { class: "window", viewBox: "0 0 1000 58", preserveAspectRatio: "none", role: "img", "aria-label": words.map((one) => one[1]).join(", ") }, ...bars), keys([...words, ["mark", "cache breakpoint"], ...(newest ? [["frontier", "frontier of the last epoch"]] : [])]), parts_table(prompt, objects)];
+  return [head, made("p", { class: "soft" }, about), drawn("svg", { class: "window", viewBox: "0 0 1000 58", preserveAspectRatio: "none", role: "img", "aria-label": words.map((one) => one[1]).join(", ") }, ...bars), keys([...words, ...(prompt.parts.some((part) => part.breakpoint) ? [["mark", "cache breakpoint"]] : []), ...(newest ? [["frontier", "frontier of the last epoch"]] : [])]), parts_table(prompt, objects)];
 }
 function parts_table(prompt, objects) {
   const columns = [column("message"), column("kind", "plain"), column("part", "wide"), column("tokens"), column("breakpoint", "plain"), column("marks", "plain")];
