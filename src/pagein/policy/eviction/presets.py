@@ -68,7 +68,7 @@ PRESETS: Final[Mapping[Preset, ResidencyPreset]] = {
         ResidencyPreset(
             "thrifty",
             "lowest bill: also reads of the current task leave, so more edits must recall the text that they quote, and unused tools wait for a search",
-            replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves"),
+            replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves", shown_once=500),
             SOON,
             "guarded",
             "cold",
