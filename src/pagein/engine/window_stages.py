@@ -43,7 +43,7 @@ from pagein.policy.stubs.recall_ways import TOOLS
 C = TypeVar("C", bound=WindowCall)
 _READ: Final = kind_of(ReadNote)
 _BEHIND_THE_END: Final = frozenset(map(kind_of, (OneShotNote, CachedPrefixNote, PassthroughNote)))
-"""Kinds of notes on what became of the text behind the last cache breakpoint of a request."""
+"""Kinds of entries that tell what became of the text behind the last cache breakpoint of a request."""
 _MARK: Final = b'"cache_control"'
 
 
