@@ -12,7 +12,7 @@ from pagein import wiring
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting
 from pagein.gateway.settings import GatewaySettings
-from pagein.policy.eviction.argument_masks import CAREFUL, SOON, ArgumentRules
+from pagein.policy.eviction.argument_masks import AT_ONCE, CAREFUL, SOON, ArgumentRules
 from pagein.policy.eviction.presets import PRESETS, Preset
 from pagein.policy.guards.limits import GuardSettings
 from pagein.settings.keys import GATEWAY, KEYS
@@ -154,7 +154,8 @@ def test_arguments_are_masked_as_the_preset_or_the_setting_says() -> None:
     assert (masks(), masks(residency="balanced"), masks(residency="thrifty")) == (None, guarded, guarded)
     assert masks(arguments="always") == masks(arguments=True) == CAREFUL
     assert masks(arguments="guarded") == replace(CAREFUL, guarded=True)
-    assert masks(residency="thrifty", arguments="always") == SOON
+    assert masks(residency="thrifty", arguments="always") == AT_ONCE
+    assert masks(residency="balanced", arguments="always") == SOON
     assert masks(residency="thrifty", arguments=False) is None
     assert merge_layers([of_environment({"PAGEIN_ARGUMENTS": "yes"})]).values["arguments"] == "always"
 

@@ -45,7 +45,7 @@ from pagein.providers.wire.server_edits import EDITING_FIELDS, may_clear_results
 C = TypeVar("C", bound=WindowCall)
 _READ: Final = kind_of(ReadNote)
 _BEHIND_THE_END: Final = frozenset(map(kind_of, (ShownOnceNote, CachedPrefixNote, PassthroughNote)))
-"""Kinds of notes on what became of the text behind the last cache breakpoint of a request."""
+"""Kinds of entries that tell what became of the text behind the last cache breakpoint of a request."""
 _MARK: Final = b'"cache_control"'
 
 
@@ -154,6 +154,9 @@ class WindowStages:
         # the size of the prompt prefix, which would be written again, is known after the first reported usage
         is_shut = gate.way is None or (begins is not None and state.floor is None)
         last = self._shown[log.leaf] if _BEHIND_THE_END & log.journal.kinds else shown_once.NOTHING_SHOWN
+        # a cache may hold the model's last answer, or the recall tools would change the whole prompt
+        if residency.arguments is not None and (last.is_kept or begins is not None):
+            residency = replace(residency, arguments=replace(residency.arguments, on_entry=None))
         scene = Scene(
             session=log.name,
             state=state,
@@ -170,8 +173,6 @@ class WindowStages:
             way=gate.way or TOOLS,
             servers=gate.servers,
             shown=last.note,
-            # the recall tools would change the whole prompt
-            masks_on_entry=not last.is_kept and begins is None,
         )
         done = evict(scene, parts.pager)
         if done.opened is not None:

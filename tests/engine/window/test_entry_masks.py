@@ -13,11 +13,11 @@ from pagein.engine.engine import Engine, Settings
 from pagein.model.entries import MASKED_ON_ENTRY
 from pagein.model.journal_notes import CachedPrefixNote, PassthroughNote
 from pagein.model.messages import Usage
-from pagein.policy.eviction.argument_masks import SOON
+from pagein.policy.eviction.argument_masks import AT_ONCE
 from pagein.policy.eviction.residency import PRICED
 from pagein.providers.wire.tool_offers import ToolOffer
 
-MASKING = replace(PRICED, arguments=SOON)
+MASKING = replace(PRICED, arguments=AT_ONCE)
 TEXT = big("file", 1_200)
 
 
@@ -98,7 +98,7 @@ def test_a_text_that_a_request_in_between_may_have_cached_enters_whole(
 
 
 def test_texts_stay_where_no_hook_guards_them_and_where_the_size_is_not_set(tmp_path: Path) -> None:
-    for number, rules in enumerate((None, replace(SOON, guarded=True), replace(SOON, on_entry=None))):
+    for number, rules in enumerate((None, replace(AT_ONCE, guarded=True), replace(AT_ONCE, on_entry=None))):
         chosen = Settings(replace(PRICED, arguments=rules))
         with pagein.open(tmp_path / f"{number}.db", workspace=tmp_path, settings=chosen) as engine:
             assert answered(engine, write(begun(engine), TEXT), 30.0).opened is None

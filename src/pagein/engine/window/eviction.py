@@ -65,7 +65,6 @@ class Scene:
     way: how the model recalls.
     servers: returns whether results of the provider's own tools may leave.
     shown: what the last request showed once; None without any.
-    masks_on_entry: whether very big arguments of the model's last answer may be masked: no cache holds them.
     """
 
     session: str
@@ -83,7 +82,6 @@ class Scene:
     way: Way = TOOLS
     servers: Callable[[], bool] = lambda: True
     shown: ShownOnceNote | None = None
-    masks_on_entry: bool = False
 
     @property
     def window(self) -> int | None:
@@ -135,7 +133,7 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     whole, is_waiting = list[TurnRemoval](), False
     if is_feared and not state.hand.off:
         planned, whole, is_waiting = _plan_overflow(scene, moment, account, planned)
-    calls, planned = _calls_in(state, whole), _with_masked_on_entry(scene, moment, _with_shown_once(scene, planned))
+    calls, planned = _calls_in(state, whole), _with_uncached(scene, moment, planned)
     files, objection = scene.files, None
     leaving: Sequence[EvictionCandidate] = ()
     # without an eviction, only answers that are unproven already may have to leave
@@ -306,18 +304,12 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
     return planned
 
 
-def _with_shown_once(scene: Scene, planned: EpochPlan) -> EpochPlan:
-    """Add the results that the last request showed once."""
-    if scene.shown is None or scene.state.hand.off:
-        return planned
-    return with_shown_once(planned, scene.shown, scene.state, _calls_kept_by_user(scene) | warm_calls(scene.state))
-
-
-def _with_masked_on_entry(scene: Scene, moment: Moment, planned: EpochPlan) -> EpochPlan:
-    """Add the very big arguments of the model's last answer, which no request has shown."""
-    if not scene.masks_on_entry:
-        return planned
-    entering = masked_on_entry(scene.state, scene.residency, _calls_kept_by_user(scene), scene.excluded)
+def _with_uncached(scene: Scene, moment: Moment, planned: EpochPlan) -> EpochPlan:
+    """Add what no cache holds: results that the last request showed once, and very big arguments that none has shown."""
+    state, kept = scene.state, _calls_kept_by_user(scene)
+    if scene.shown is not None and not state.hand.off:
+        planned = with_shown_once(planned, scene.shown, state, kept | warm_calls(state))
+    entering = masked_on_entry(state, scene.residency, kept, scene.excluded)
     return with_masked_on_entry(planned, entering, scene.residency, moment)
 
 

@@ -60,8 +60,10 @@ CAREFUL: Final = ArgumentRules(chars=10_000)
 
 A lost quote is as likely with a short text as with a long one, and a long one saves more.
 """
-SOON: Final = ArgumentRules(on_entry=20_000)
+SOON: Final = ArgumentRules()
 """Rules of the presets that accept more recalls for a lower bill (`policy.eviction.presets`)."""
+AT_ONCE: Final = ArgumentRules(on_entry=20_000)
+"""Rules of the preset `thrifty`: an edit soon after such a call has to recall the text that it quotes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, get_args
 
 from pagein.policy.economics.tool_deferral import FloorPaging
-from pagein.policy.eviction.argument_masks import CAREFUL, SOON, ArgumentRules
+from pagein.policy.eviction.argument_masks import AT_ONCE, CAREFUL, SOON, ArgumentRules
 from pagein.policy.eviction.preset_figures import PRESET_FIGURES
 from pagein.policy.eviction.residency import PRICED, Residency
 from pagein.policy.eviction.residency_rules import USUAL, Preset
@@ -68,8 +68,8 @@ PRESETS: Final[Mapping[Preset, ResidencyPreset]] = {
         ResidencyPreset(
             "thrifty",
             "lowest bill: also reads of the current task leave, so more edits must recall the text that they quote, and unused tools wait for a search",
-            replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves"),
-            SOON,
+            replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves", shown_once=500),
+            AT_ONCE,
             "guarded",
             "cold",
         ),

@@ -250,7 +250,7 @@ def judged_reads(odds: QuoteOdds | None) -> tuple[ResidencyRule, ...]:
             clock="touched",
             why="fewer quotes are expected for each million of its tokens than the preset allows",
             layer=_ODDS,
-            limit=QuoteLimit(odds, 3, balanced=24, thrifty=80),
+            limit=QuoteLimit(odds, 3, balanced=12, thrifty=80),
         ),
     )
 
@@ -359,7 +359,7 @@ USUAL: Final = ResidencyRules(
             "file text",
             "the text that a file was given (`new_string`, `content`, a patch)",
             "file text",
-            Age("alone", 20, balanced=12, thrifty=10),
+            Age("alone", 20, thrifty=10),
             clock="touched",
             why="an edit may quote it for as long as the file is worked on",
         ),
