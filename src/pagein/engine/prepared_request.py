@@ -187,6 +187,11 @@ class PreparedRequest:
         return self.body is not self.original and self.body != self.original
 
     @property
+    def sent_messages(self) -> int:
+        """Number of sent messages, with hidden exchanges; 0 if unknown."""
+        return 0 if self.sent is None else len(self.sent.items)
+
+    @property
     def request(self) -> dict[str, Any]:
         """The body as plain values."""
         value = decode_json(self.body)

@@ -307,7 +307,7 @@ class Traffic:
         terms = prepared.terms
         if terms is None:
             return None, None
-        held = cache_ttl.prefix_after_answer(terms, usage, rewritten=prepared.rewrites, messages=_messages_of(prepared))
+        held = cache_ttl.prefix_after_answer(terms, usage, rewritten=prepared.rewrites, messages=prepared.sent_messages)
         self._owe(prepared, note_of(held))
         model = self._index.heads[entry].model
         is_same = not prepared.rewrites and not prepared.changed_by_client
@@ -327,7 +327,7 @@ class Traffic:
                 return None
             behind = self._index.places.stand(self._index.places.owner(prepared.entry))
             model = self._index.heads[prepared.entry].model
-            messages = _messages_of(prepared)
+            messages = prepared.sent_messages
             found = self._stages.leases.after_keepalive(behind, prepared.terms, model, usage, at, messages)
             if found is None:
                 return None
@@ -398,8 +398,3 @@ class Traffic:
 
 def _problem_words(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"
-
-
-def _messages_of(prepared: PreparedRequest) -> int:
-    """Return the number of sent messages, with hidden exchanges; 0 if unknown."""
-    return 0 if prepared.sent is None else len(prepared.sent.items)

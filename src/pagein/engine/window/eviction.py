@@ -10,11 +10,10 @@ Rules of this file
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pagein.engine.log.pageout import EvictionCandidate, Pager
-from pagein.engine.log.pin_state import Hand
 from pagein.engine.log.request_draft import cut, pieces_since, shared_length, size
 from pagein.engine.log.server_residents import SERVER
 from pagein.engine.log.state import Rules, State
@@ -26,12 +25,13 @@ from pagein.engine.window.dependencies import UNPROVEN, sound_evictions
 from pagein.engine.window.entry_masks import masked_on_entry, with_masked_on_entry
 from pagein.engine.window.full_window import FullWindow, TurnRemoval
 from pagein.engine.window.old_thinking import thought_in
+from pagein.engine.window.restored_texts import places_to_restore, recall_for_window
 from pagein.engine.window.shown_once import with_shown_once
 from pagein.engine.window.stored_turns import store_turns
 from pagein.errors import BadSetting, NotRecallable, StoreError
 from pagein.model.entries import EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
 from pagein.model.journal_notes import ShownOnceNote
-from pagein.model.messages import Other, ToolCall, ToolResult
+from pagein.model.messages import ToolCall
 from pagein.policy.clients.window_files import NO_FILES, WindowFiles
 from pagein.policy.economics.rewrite_cost import Account, Moment, excess, high_estimate, is_cold, likely
 from pagein.policy.eviction import overflow
@@ -42,7 +42,6 @@ from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency, plan
 from pagein.policy.eviction.residents import Resident
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.policy.stubs.recall_ways import TOOLS, Way
-from pagein.policy.stubs.result_stubs import MARKER
 from pagein.providers.prices.price_lookup import prices
 
 
@@ -358,7 +357,7 @@ def _brought(scene: Scene, planned: EpochPlan, moment: Moment, pager: Pager) -> 
         return [], []
     back: list[_Restoration] = []
     problems: list[str] = []
-    for place, index, paged, before in _places(scene.state, hand):
+    for place, index, paged, before in places_to_restore(scene.state, hand):
         if not scene.opens(place):
             continue
         try:
@@ -369,34 +368,3 @@ def _brought(scene: Scene, planned: EpochPlan, moment: Moment, pager: Pager) -> 
         restored = Restoration(paged.call_id, paged.object_id, text, paged.tokens, place, index, paged.part)
         back.append(_Restoration(Back(place, before, paged.tokens), restored))
     return back, problems
-
-
-def recall_for_window(pager: Pager, object_id: str) -> str:
-    """Return the exact text of an object for its old place in the window. Raises NotRecallable with the reason, or
-    StoreError.
-    """
-    text = pager.recall(object_id)
-    if MARKER in text:
-        raise NotRecallable(
-            f"{object_id} is an answer that rests on text shown earlier, so it cannot stand in the window again; "
-            "peek at it, or read the file anew"
-        )
-    return text
-
-
-def _places(state: State, hand: Hand) -> Iterator[tuple[int, int, PagedOut, int]]:
-    """Yield the results to restore: message, block, the stub's record, tokens before the message."""
-    before = 0
-    for place, piece in enumerate(pieces_since(state.draft.tip, 0)):
-        for index, block in enumerate(piece.message.blocks):
-            paged: PagedOut | None = None
-            if isinstance(block, ToolResult) and block.call_id in hand.restoring:
-                paged = hand.stands_for(block)
-            elif isinstance(block, ToolCall) and block.id in hand.restoring:
-                paged = hand.stands_for_arguments(block)
-            elif isinstance(block, Other):
-                paged = hand.stands_for_server(block)
-                paged = paged if paged is not None and paged.call_id in hand.restoring else None
-            if paged is not None:
-                yield place, index, paged, before
-        before += piece.weight

@@ -24,7 +24,7 @@ from pagein.engine.log.request_draft import WindowPiece, pieces_since
 from pagein.engine.log.server_residents import results_of, weighed_results
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.state import State
-from pagein.engine.window.eviction import recall_for_window
+from pagein.engine.window.restored_texts import recall_for_window
 from pagein.errors import BadInput, BadName, StoreError
 from pagein.model.entries import EntryId, EpochEntry, MessageEntry, TurnsLeft
 from pagein.model.journal_notes import PinNote

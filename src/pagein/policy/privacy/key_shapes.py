@@ -251,6 +251,7 @@ def words_of_shapes() -> tuple[Any, tuple[Shape, ...]]:
 
 @cache
 def compile_expression(expression: str) -> Any:  # noqa: ANN401  re2 ships no types
+    """Return the compiled expression of a shape, for bytes. Remembered."""
     import re2
 
     return re2.compile(expression.encode(), _options())
