@@ -244,6 +244,15 @@ def test_the_move_of_an_active_file_is_told() -> None:
     assert ("updated", story.file("b.py")) in [(one.kind, one.id) for one in story.state.news_at(story.state.messages)]
 
 
+def test_a_file_that_a_move_replaces_is_deleted() -> None:
+    story = Story().says().calls("r", "read", "one\n", path="a.py").calls("s", "read", "two\n", path="b.py")
+    moved, replaced = story.file("a.py"), story.file("b.py")
+    state = story.calls("m", command="mv a.py b.py").state
+    assert (state.index[replaced].deleted, state.is_active(replaced)) == (True, False)
+    assert (state.index[moved].path, state.is_active(moved)) == ("/repo/b.py", True)
+    assert story.file("b.py") == moved
+
+
 def test_a_deleted_file_that_a_command_writes_is_there_again() -> None:
     story = Story().says().calls("r", "read", "x = 1\n", path="a.py").calls("d", command="rm a.py")
     assert story.state.index[story.file("a.py")].deleted

@@ -158,7 +158,8 @@ class _TieredPrompt:
             return [key for key in state.order if state.items[key].tier == tier and self._has(key)]
         keys = state.by_tier()[tier]
         if self.rules.inside == "entry":
-            keys = sorted(keys, key=lambda key: (state.items[key].since, list(state.items).index(key)))
+            places = {key: place for place, key in enumerate(state.items)}
+            keys = sorted(keys, key=lambda key: (state.items[key].since, places[key]))
         if tier == "L3":
             keys += [symbol_key(path) for path in self.contents.symbols if symbol_key(path) not in state.items]
         return [key for key in keys if self._has(key)]

@@ -227,8 +227,11 @@ class PoolFold:
         """Follow what a call did to a file. lost: paths of files that the call shows to be other than they were known."""
         object_id = self.file_id(walk, deed.path)
         if deed.deed == "move" and deed.other in walk.paths:
-            object_id = walk.paths[deed.other]
+            object_id, replaced = walk.paths[deed.other], walk.paths.get(deed.path)
             walk = replace(walk, paths=walk.paths.without(deed.other))
+            if replaced is not None and replaced != object_id and replaced in walk.state.index:
+                gone = PooledObject(replaced, "file", "none", deleted=True)
+                walk = _with(walk, index_object(walk.state, gone))
         elif deed.deed == "delete" and deed.other:
             return walk  # told with the new path, which is of the same object
         walk = replace(walk, paths=walk.paths.put(deed.path, object_id))
