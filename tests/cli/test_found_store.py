@@ -91,7 +91,7 @@ def test_what_is_named_or_configured_wins(
 
 @pytest.mark.usefixtures("project")
 def test_without_any_store_the_error_says_how_to_get_one() -> None:
-    with pytest.raises(BadInput, match="`pagein serve` records"):
+    with pytest.raises(BadInput, match="`pagein run AGENT` records"):
         find_store()
     own = wiring.store_file()
     assert own is not None

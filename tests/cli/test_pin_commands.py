@@ -51,6 +51,7 @@ def test_a_hand_is_laid_on_a_running_session_from_another_process(tmp_path: Path
         epochs = told(tmp_path, "window", "one", "--why")["epochs"]
         assert isinstance(epochs, list)
         assert ids(session)["d"] in {one["id"] for one in epochs[1]["left"]}
+        assert all(one["tool"] and one["what"] for one in epochs[1]["left"]), "a person knows what left"
         assert (epochs[1]["reason"], epochs[0]["back"]) == ("the user's word", ["b"])
         assert departures(session)["text"].splitlines()[0].endswith("left, 1 came back")
         told(tmp_path, "unpin", "one", "a")

@@ -16,7 +16,8 @@ def test_objects_are_activated_pinned_and_put_away_from_another_process(tmp_path
         session.append(Message("tool", (ToolResult("tc-1", "a.txt\n", "ls"),)))
         session.keep()
         file = told(tmp_path, "activate", "one", "a.txt")["target"]
-        told(tmp_path, "pin", "one", "a.txt")
+        pinned = str(told(tmp_path, "pin", "one", "a.txt")["text"])
+        assert "this window shows none" in pinned, "a person who wants to keep a result learns how"
         told(tmp_path, "deactivate", "one", "tc-1")
         session.catch_up()
         assert session.pools.sets() == {"active_set": (file,), "inactive_set": ("tc-1",), "pinned_set": (file,)}

@@ -108,7 +108,15 @@ class Answerer:
         first = replies[0].first or replies[0].usage
         usage = sum(used, Usage()) if used else None
         further = tuple(one.usage for one in replies[1:] if one.usage is not None)
-        return replace(replies[-1], usage=usage, first=first, further=further, recalls=self._recalls, shown=shown)
+        return replace(
+            replies[-1],
+            usage=usage,
+            first=first,
+            further=further,
+            miss=replies[0].miss,
+            recalls=self._recalls,
+            shown=shown,
+        )
 
     @property
     def behind(self) -> tuple[bytes, ...]:

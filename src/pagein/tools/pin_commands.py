@@ -55,7 +55,10 @@ def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict
         reply = _pinned_object(session, act, target)
         if reply is None:
             raise
-        return _pin_report(session, act, reply.text, reply.failure, target=reply.id)
+        text = reply.text
+        if session.traffic.pooled is None and session.hand.window():  # then its window shows no pools
+            text += f", in the pools; this window shows none, so nothing changes in it: to {act} a result, name its id in `pagein window`"
+        return _pin_report(session, act, text, reply.failure, target=reply.id)
     if now:
         failure = session.hand.epoch() or failure
         said += ", which the next call opens"
@@ -75,7 +78,9 @@ def departures(session: Session) -> dict[str, Any]:
     """Tell what left the window and came back with each epoch of the branch, and why, the latest first.
 
     at: time of the request that the epoch opened with, seconds since 1970; None before that request.
+    tool, what: of a result that still has its place in the window, as `window` shows them; "" for others.
     """
+    rows = {one.call_id: one for one in session.hand.window()}
     found: list[dict[str, Any]] = []
     at: float | None = None
     here = session.leaf
@@ -85,7 +90,16 @@ def departures(session: Session) -> dict[str, Any]:
         if isinstance(body, RequestSent):
             at = body.moment
         if isinstance(body, EpochEntry):
-            left = [{"id": one.object_id, "tokens": one.tokens, "why": one.why} for one in body.paged]
+            left = [
+                {
+                    "id": one.object_id,
+                    "tokens": one.tokens,
+                    "why": one.why,
+                    "tool": rows[one.call_id].tool if one.call_id in rows else "",
+                    "what": rows[one.call_id].description if one.call_id in rows else "",
+                }
+                for one in body.paged
+            ]
             back = [one.call_id for one in body.restored]
             told = {"number": body.number, "at": at, "reason": body.reason, "left": left, "back": back}
             found.append({**told, "turns": len(body.turns)})
@@ -104,7 +118,7 @@ def _told(epochs: Sequence[Mapping[str, Any]]) -> str:
         back = f", {len(one['back'])} came back" if one["back"] else ""
         lines.append(f"epoch {one['number']}, {at}: {one['reason']}; {len(one['left'])} left{turns}{back}")
         lines += [
-            f"  {left['id']}  {left['tokens']:,} tokens"
+            "  ".join(filter(None, (f"  {left['id']}", f"{left['tokens']:,} tokens", left["tool"], left["what"])))
             + (f"  an edit will hardly quote it: {left['why']}" if left["why"] else "")
             for left in one["left"]
         ]

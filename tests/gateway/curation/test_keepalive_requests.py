@@ -4,7 +4,7 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from tests.gateway.upstreams import run
 from pagein import wiring
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch, turn_off
+from pagein.gateway.pages.journal_calls import summary_of
 from pagein.gateway.pages.json_logs import logger_to
 from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
@@ -382,6 +383,10 @@ def test_what_was_spent_stands_in_figures_log_and_board_and_no_key_anywhere(tmp_
             (line,) = [one for one in told if one["event"] == "keep_alive"]
             assert line["result"] == "kept"
             assert KEY not in on.log.getvalue()
+        with closing(wiring.open_for_upkeep(tmp_path / "s.pagein")) as store:
+            calls = summary_of(store.entries(session["name"])).calls
+        assert sum(call.keeping for call in calls) == pytest.approx(ping.bit)
+        assert sum(call.cost or 0.0 for call in calls) == pytest.approx(on.provider.bill().bit)
 
     run(scene())
     found = [one for one in tmp_path.rglob("*") if one.is_file()]

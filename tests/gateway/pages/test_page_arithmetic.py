@@ -1,12 +1,15 @@
 """The figures of the page and of `pagein status` against the provider's own bill: recalls, retries, two models, all counted once."""
 
+import json
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.gateway.recalling_clients import KINDS, Kind, stage
 from tests.gateway.stream.test_recalls import CALL, CAPTURE, PEEK
-from tests.gateway.upstreams import run
+from tests.gateway.test_serve import conversation, sent
+from tests.gateway.upstreams import run, says
+from tests.gateway.upstreams import stage as upstream
 
 from pagein import wiring
 from pagein.gateway.pages.call_history import Board
@@ -67,3 +70,44 @@ def test_page_and_store_count_what_the_provider_billed_for_recalls_a_retry_and_t
     assert ledger["recalling"] > 0
     assert live["saved_usd"] == pytest.approx(ledger["gained"] - ledger["spent"] - ledger["recalling"])
     assert cost_since(0.0, [(name, calls)])["usd"] == pytest.approx(usd)
+
+
+def _streamed(message: dict[str, object]) -> bytes:
+    end: dict[str, object] = {
+        "type": "message_delta",
+        "delta": {"stop_reason": "end_turn"},
+        "usage": {"output_tokens": 1},
+    }
+    events: list[dict[str, object]] = [{"type": "message_start", "message": message}, end, {"type": "message_stop"}]
+    return "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (
+            {"cache_miss_reason": {"type": "tools_changed", "cache_missed_input_tokens": 5120}},
+            "tools changed, 5120 tokens",
+        ),
+        ({"cache_miss_reason": {"type": "previous_message_not_found"}}, "previous message not found"),
+        ({"cache_miss_reason": None}, ""),  # the comparison is not over
+        ({"cache_miss_reason": {"type": 7}}, ""),
+        (None, ""),
+    ],
+)
+def test_the_provider_s_own_reason_for_a_cache_miss_stands_beside_pagein_s(
+    asked: object, told: str, *, stream: bool, tmp_path: Path
+) -> None:
+    message = {"type": "message", "content": [], "usage": {"input_tokens": 9, "output_tokens": 1}, "diagnostics": asked}
+    kind = "text/event-stream" if stream else "application/json"
+    answer = says(_streamed(message) if stream else json.dumps(message).encode(), f"Content-Type: {kind}")
+
+    async def go() -> Board:
+        async with upstream(answer, tmp_path) as on:
+            await sent(on.gateway.url, conversation(1))
+        return on.gateway.board
+
+    board = run(go())
+    (call,) = board.calls(board.sessions()[0]["name"])
+    assert call["told"] == told

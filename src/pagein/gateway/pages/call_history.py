@@ -34,6 +34,7 @@ class CallRecord:
     deferred: number of the client's tools that the model must search for
     replaced, crowded, saved_characters: as in `CuratedRequest`
     cost, saved, shortfall, explanation, cause, who: as in `UsageAccount`
+    told: why the provider says that its cache was missed, "" if it says nothing
     """
 
     at: float
@@ -62,6 +63,7 @@ class CallRecord:
     explanation: str = ""
     cause: str = ""
     who: str = ""
+    told: str = ""
 
 
 class CallView(TypedDict):
@@ -93,6 +95,7 @@ class CallView(TypedDict):
     explanation: str
     cause: str
     who: str
+    told: str
 
 
 class SessionView(TypedDict):
@@ -351,4 +354,5 @@ def _view(call: CallRecord) -> CallView:
         explanation=call.explanation,
         cause=call.cause,
         who=call.who,
+        told=call.told,
     )

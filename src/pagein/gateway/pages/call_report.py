@@ -199,6 +199,7 @@ class Reporter:
             explanation=call.explanation,
             cause=call.cause,
             who=call.who,
+            told=call.told,
             unread=tee.lost if tee is not None else "",
         )
         await self.soundness.after(failed=self._failures > failures or _is_store_failure(one))
@@ -314,4 +315,5 @@ def _call(one: FinishedCall, reply: ModelReply, noted: UsageAccount, measured: C
         explanation=noted.explanation,
         cause=noted.cause,
         who=noted.who,
+        told=reply.miss,
     )

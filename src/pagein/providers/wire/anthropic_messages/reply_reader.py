@@ -15,6 +15,8 @@ from pagein.providers.wire.streams.model_reply import (
     text_at,
 )
 
+_LONGEST_REASON: Final = 60
+
 
 @dataclass(slots=True)
 class MessagesReader:
@@ -27,6 +29,7 @@ class MessagesReader:
     stop: str = ""
     finished: bool = False
     error: str = ""
+    miss: str = ""
 
     def take(self, event: Event) -> None:
         """Read an event."""
@@ -43,6 +46,7 @@ class MessagesReader:
             message = value.get("message")
             self._add_usage(message.get("usage") if isinstance(message, dict) else None)
             self.began = dict(self.usage)
+            self.miss = _cache_miss(message)
         elif kind == "message_delta":
             self._add_usage(value.get("usage"))
             self.stop = text_at(value.get("delta"), "stop_reason") or self.stop
@@ -71,7 +75,9 @@ class MessagesReader:
         # behind each result of a tool of the provider the model reads the prompt again, and the usage at the end is the sum
         is_sum = bool(self.began) and any(one.get("type") == "server_tool_use" for one in blocks)
         first = replace(usage_from(self.began), output=usage.output) if is_sum and usage is not None else None
-        return ModelReply(usage, _assistant(blocks) if blocks else None, self.stop, self.finished, self.error, first)
+        return ModelReply(
+            usage, _assistant(blocks) if blocks else None, self.stop, self.finished, self.error, first, miss=self.miss
+        )
 
     def _block(self, index: int) -> dict[str, Any]:
         block = dict(self.blocks[index])
@@ -102,4 +108,17 @@ def whole(value: Json) -> ModelReply:
         return NO_REPLY
     usage = value.get("usage")
     told = usage_from(usage) if isinstance(usage, dict) else None
-    return ModelReply(told, _assistant(value.get("content")), text_at(value, "stop_reason"), finished=True)
+    return ModelReply(
+        told, _assistant(value.get("content")), text_at(value, "stop_reason"), finished=True, miss=_cache_miss(value)
+    )
+
+
+def _cache_miss(message: object) -> str:
+    """Return the reason in an answer to a request with `diagnostics`: `tools changed, 5120 tokens`; "" without one."""
+    asked = message.get("diagnostics") if isinstance(message, dict) else None
+    found = asked.get("cache_miss_reason") if isinstance(asked, dict) else None
+    if not isinstance(found, dict) or not isinstance(kind := found.get("type"), str):
+        return ""
+    tokens = found.get("cache_missed_input_tokens")
+    words = kind[:_LONGEST_REASON].replace("_", " ")
+    return f"{words}, {tokens} tokens" if isinstance(tokens, int) else words

@@ -28,6 +28,7 @@ class ModelReply:
     error: kind of an error reported in the answer, "" for none
     first: usage of the first turn, if recall calls led to several turns, or the model's part before it used a tool of the provider's
     further: usages of the turns behind recall calls, one by one
+    miss: why the provider says that its cache was missed, in its words; "" if the client did not ask, or there is no reason
     recalls: number of answered recall calls
     shown: the messages of the answer as the client saw them, if recall tools were offered; None for all of `message`
     """
@@ -39,6 +40,7 @@ class ModelReply:
     error: str = ""
     first: Usage | None = None
     further: tuple[Usage, ...] = ()
+    miss: str = ""
     recalls: int = 0
     shown: tuple[bytes, ...] | None = None
 
