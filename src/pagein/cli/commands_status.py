@@ -114,19 +114,11 @@ def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
     )
 
 
-def _size(file: Path | None) -> int | None:
-    """Return the bytes of a database file with its log, or None without a file."""
-    if file is None or not file.exists():
-        return None
-    log = file.with_name(file.name + "-wal")
-    return file.stat().st_size + (log.stat().st_size if log.exists() else 0)
-
-
 def _store(store: str | None, workspace: Path) -> "StoreStatus":
     from pagein import wiring
+    from pagein.archive import file_sizes
     from pagein.errors import BadInput, StoreError
     from pagein.retention import announcement
-    from pagein.store.search.sqlite_index import SUFFIX
     from pagein.ui.status import StoreStatus
 
     file = wiring.store_file(store, workspace=workspace)
@@ -140,10 +132,11 @@ def _store(store: str | None, workspace: Path) -> "StoreStatus":
             leaving = announcement(kept).sessions
     except (BadInput, StoreError) as problem:
         return {**found, "problem": str(problem)}
+    size, index_size = (None, None) if file is None else file_sizes(file)
     return {
         **found,
-        "bytes": _size(file),
-        "index_bytes": None if file is None else _size(file.with_name(file.name + SUFFIX)),
+        "bytes": size,
+        "index_bytes": index_size,
         "sessions": len(sessions),
         "ended": sum(one.ended for one in sessions),
         "newest": max((one.touched for one in sessions if one.touched is not None), default=None),
