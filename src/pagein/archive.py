@@ -17,7 +17,9 @@ from pagein.model.search_query import Results, Search
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.settings.sources import load_config
 from pagein.store.search.search_layer import SearchLayer
+from pagein.store.search.sqlite_index import SUFFIX
 from pagein.store.search.store_search import StoreSearch
+from pagein.store.sqlite.readonly_file import LOG
 
 if TYPE_CHECKING:
     from pagein.ports import ObjectStore, Progress, WholeStore
@@ -179,3 +181,12 @@ def open_symbols(
                 cache = KeptSymbols(stack.enter_context(contextlib.closing(kept)), home)
         excluded = load_config(workspace).engine.excluded
         yield stack.enter_context(SymbolIndex(home, excluded=excluded, cache=cache, jobs=jobs))
+
+
+def file_sizes(file: Path) -> tuple[int | None, int | None]:
+    """Return the bytes of a store's file, and of its index of searches, each with its log; None for a missing one."""
+    store, index = (
+        [one.stat().st_size for one in (path, path.with_name(path.name + LOG)) if one.exists()]
+        for path in (file, file.with_name(file.name + SUFFIX))
+    )
+    return sum(store) if store else None, sum(index) if index else None

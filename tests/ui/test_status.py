@@ -33,7 +33,17 @@ _GATEWAY = GatewayStatus(
     memory="",
     sessions=[_PASSED],
 )
-_STORE = StoreStatus(where="s.pagein", problem="", bytes=None, sessions=0, ended=0, newest=None, leaving=0, leaves=None)
+_STORE = StoreStatus(
+    where="s.pagein",
+    problem="",
+    bytes=None,
+    index_bytes=None,
+    sessions=0,
+    ended=0,
+    newest=None,
+    leaving=0,
+    leaves=None,
+)
 
 
 def test_calls_that_belong_to_no_session_are_told_as_such() -> None:
@@ -50,6 +60,13 @@ def test_a_gateway_that_stores_nothing_or_falls_behind_is_told() -> None:
     gateway: GatewayStatus = {**_GATEWAY, "storing": "the disk is full", "memory": "the layer search is late"}
     lines = status_lines(Status(gateway=gateway, store=_STORE), 9).splitlines()
     assert lines[1:3] == ["storing   has stopped: the disk is full", "memory    the layer search is late"]
+
+
+def test_the_index_of_searches_is_told_apart_from_the_store() -> None:
+    store: StoreStatus = {**_STORE, "bytes": 3_200_000, "index_bytes": 900_000}
+    assert "s.pagein, 3.2 MB and 0.9 MB of search index, 0 sessions" in status_lines(
+        Status(gateway=_GATEWAY, store=store), 0
+    )
 
 
 def test_recalls_stand_below_the_store_only_if_asked_for() -> None:

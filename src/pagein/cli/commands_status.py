@@ -133,23 +133,27 @@ def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
 
 def _store(store: str | None, workspace: Path) -> "StoreStatus":
     from pagein import wiring
+    from pagein.archive import file_sizes
     from pagein.errors import BadInput, StoreError
     from pagein.retention import announcement
     from pagein.ui.status import StoreStatus
 
     file = wiring.store_file(store, workspace=workspace)
     where = str(file) if file is not None else "database"
-    found = StoreStatus(where=where, problem="", bytes=None, sessions=0, ended=0, newest=None, leaving=0, leaves=None)
+    found = StoreStatus(
+        where=where, problem="", bytes=None, index_bytes=None, sessions=0, ended=0, newest=None, leaving=0, leaves=None
+    )
     try:
         with closing(wiring.open_for_upkeep(store, workspace=workspace, looks=True)) as kept:
             sessions = [one for one in kept.sessions() if not one.is_own]
             leaving = announcement(kept).sessions
     except (BadInput, StoreError) as problem:
         return {**found, "problem": str(problem)}
-    files = [] if file is None else [file, file.with_name(file.name + "-wal")]
+    size, index_size = (None, None) if file is None else file_sizes(file)
     return {
         **found,
-        "bytes": sum(one.stat().st_size for one in files if one.exists()) if files else None,
+        "bytes": size,
+        "index_bytes": index_size,
         "sessions": len(sessions),
         "ended": sum(one.ended for one in sessions),
         "newest": max((one.touched for one in sessions if one.touched is not None), default=None),

@@ -62,6 +62,7 @@ class StoreStatus(TypedDict):
     """The status of the store.
 
     bytes: size of its files, None for a database.
+    index_bytes: size of the index of searches, which can be made again; None without one.
     ended: number of sessions reported as ended.
     newest: time of the last change, seconds since 1970.
     leaving: number of sessions whose journals will be removed. leaves: the earliest time of that, seconds since 1970.
@@ -70,6 +71,7 @@ class StoreStatus(TypedDict):
     where: str
     problem: str
     bytes: int | None
+    index_bytes: int | None
     sessions: int
     ended: int
     newest: float | None
@@ -235,6 +237,8 @@ def _store(store: StoreStatus) -> Iterator[str]:
         yield f"store     {store['problem']}"
         return
     size = "" if store["bytes"] is None else f", {store['bytes'] / 1e6:.1f} MB"
+    if store["index_bytes"] is not None:
+        size += f" and {store['index_bytes'] / 1e6:.1f} MB of search index"
     ended = f" ({count(store['ended'])} ended)" if store["ended"] else ""
     newest = "" if store["newest"] is None else f", last change {_moment(store['newest'])}"
     yield f"store     {store['where']}{size}, {plural(store['sessions'], 'session')}{ended}{newest}"
