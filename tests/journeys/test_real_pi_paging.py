@@ -176,6 +176,8 @@ def test_a_person_at_a_terminal_is_greeted_once_and_sees_the_widget_and_the_over
         terminal.order("/rlm inspect")
         assert "bash: row 0 of an output" in terminal.wait("Escape closes, arrows and page keys scroll")
         terminal.type("\x1b")
-        terminal.wait("row 395 of an output")  # drawn anew without the overlay; the successor draws only what it covered
+        terminal.wait(
+            "row 395 of an output"
+        )  # drawn anew without the overlay; the successor draws only what it covered
         terminal.order("/rlm off")
         terminal.wait("Paging is off")
