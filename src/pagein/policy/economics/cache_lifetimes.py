@@ -46,6 +46,7 @@ class UpcomingRequest:
     at: time of sending. size: tokens.
     new: tokens certain to be written.
     rewritten: as in `Request`.
+    said: tokens at the beginning of the news that the model wrote, if a cache breakpoint may stand behind them; else 0.
     is_found: False if the cache may not find the last entry: it is too many blocks away for the look-back (A3), or the
         prompt has its first image.
     """
@@ -54,6 +55,7 @@ class UpcomingRequest:
     size: float
     new: float
     rewritten: bool = False
+    said: float = 0.0
     is_found: bool = True
 
 
@@ -64,15 +66,10 @@ def chosen(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in
     """
     if request.at <= lease.elsewhere:
         return lifetimes.asked
-    anchors = _pays_to_anchor(lease, lifetimes, request)
+    anchors = _pays_to_anchor(lease, lifetimes, request, request.new)
     if lifetimes.asked <= lifetimes.short:
-        premium = lifetimes.steep(request.size) * (lifetimes.write_long - lifetimes.write) * request.new
-        # a prompt that began anew, shrank, waited or grew too much is written again, at a price that the news do not tell
-        is_warm = request.is_found and lease.alive(request.at) and not lease.is_paused(request.at)
-        is_warm = is_warm and 0 < lease.held <= request.size
-        is_sure = lifetimes.is_proven or lease.is_surely_held(request.at, lifetimes)
-        may_anchor = is_warm and is_sure and lease.stops > 0 and premium <= lease.saved + in_hand
-        return lifetimes.long if anchors and may_anchor else lifetimes.asked
+        may_anchor = anchors and _may_buy(lease, lifetimes, request, request.new, in_hand)
+        return lifetimes.long if may_anchor else lifetimes.asked
     if anchors or not lifetimes.is_proven:
         return lifetimes.asked
     anchored = 0.0 if request.rewritten else lease.anchored_tokens(request.at)
@@ -85,12 +82,53 @@ def chosen(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in
     return lifetimes.short if lifetimes.lost_with(exposed, request.size) <= covered else lifetimes.asked
 
 
-def _pays_to_anchor(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest) -> bool:
-    """Return whether pauses since the last anchor would have cost as much as an anchor with this request."""
+def splits(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> bool:
+    """Return whether to write the model's last answer for the long TTL, and what follows it for the short one.
+
+    The breakpoint behind the answer anchors the whole window in front of it, for the long price of the answer alone. Only
+    what follows is exposed until the next request.
+
+    in_hand: as in `chosen`.
+    """
+    if request.at <= lease.elsewhere or request.rewritten or not 0 < request.said <= request.new:
+        return False
+    if lifetimes.asked <= lifetimes.short:
+        is_worth_it = _pays_to_anchor(lease, lifetimes, request, request.said)
+        return is_worth_it and _may_buy(lease, lifetimes, request, request.said, in_hand)
+    if not lifetimes.is_proven or not _is_warm(lease, request):
+        return False
+    behind = request.new - request.said
+    covered = lease.saved + in_hand + (lifetimes.write_long - lifetimes.write) * behind
+    if lifetimes.lost_with(behind, request.size) > covered:
+        return False
+    is_exposed = chosen(lease, lifetimes, request, in_hand) <= lifetimes.short
+    return not is_exposed or _pays_to_anchor(lease, lifetimes, request, request.said)
+
+
+def _is_warm(lease: CacheLease, request: UpcomingRequest) -> bool:
+    """Return whether the cache is sure to hold the last request.
+
+    A prompt that began anew, shrank, waited or grew too much is written again, at a price that the news do not tell.
+    """
+    is_warm = request.is_found and lease.alive(request.at) and not lease.is_paused(request.at)
+    return is_warm and 0 < lease.held <= request.size
+
+
+def _may_buy(
+    lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, tokens: float, in_hand: float
+) -> bool:
+    """Return whether a session whose client asks for the short TTL may pay for an anchor that is `tokens` long."""
+    premium = lifetimes.steep(request.size) * (lifetimes.write_long - lifetimes.write) * tokens
+    is_sure = lifetimes.is_proven or lease.is_surely_held(request.at, lifetimes)
+    return _is_warm(lease, request) and is_sure and lease.stops > 0 and premium <= lease.saved + in_hand
+
+
+def _pays_to_anchor(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, tokens: float) -> bool:
+    """Return whether pauses since the last anchor would have cost as much as an anchor that is `tokens` long."""
     if not lifetimes.is_proven and lease.anchored > 0:
         return False  # the first one is not tested yet
     feared = feared_with(lease, lifetimes, request.at, request.size, request.new, rewritten=request.rewritten)
-    return feared >= (lifetimes.write_long - lifetimes.write) * request.new
+    return feared >= (lifetimes.write_long - lifetimes.write) * tokens
 
 
 def chosen_rewritten(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:

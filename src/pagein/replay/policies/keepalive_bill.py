@@ -22,6 +22,11 @@ from pagein.replay.prompt.recording import BillableSession
 class KeepAlivePolicy(Policy, Protocol):
     """A policy that also chooses a cache TTL (`ttl`, read before each request) and decides when to keep a window alive."""
 
+    @property
+    def splits(self) -> bool:
+        """Whether the request has the long TTL up to the model's last answer, and the short one behind it."""
+        ...
+
     def note_usage(self, sized: SizedCall, served: CacheUsage) -> None:
         """Receive the usage reported by the provider for a request."""
         ...
@@ -68,6 +73,7 @@ class KeptLedger(Ledger):
         self._returning = 0  # the same position in the cache of a model called again, at its first new call
         self._sent_at = 0.0
         self._model: str | None = None
+        self._split = 0  # position of the breakpoint behind the model's last answer, 0: none
 
     def _begin(self, ordinal: int) -> None:
         super()._begin(ordinal)
@@ -79,10 +85,14 @@ class KeptLedger(Ledger):
         self._returning = 0
         if model not in (None, self._model):
             self._returning, self._left, self._anchor = self._left, self._anchor, 0
+        said = said_in(sized, self.recording) if self._keeping.splits else []
+        self._split = self._position[said[-1][0].ordinal] if said else 0
         served = super()._serve(sized, output, cap=cap, counted=counted)
         self._sent_at = sized.call.at
         if self._keeping.ttl == ONE_HOUR:
             self._anchor = self.cached_end
+        elif self._split and served.written_1h:
+            self._anchor = self._split
         self._keeping.note_usage(sized, served)
         if counted:
             self._wait(sized)
@@ -96,6 +106,8 @@ class KeptLedger(Ledger):
                 place if place < self._first_changed else 0 for place in (self._anchor, self._left, self._returning)
             )
             self._anchor, self._left, self._returning = kept
+        if self._split:
+            marks = self._split_marks(marks)
         anchor = self._returning or (self._anchor if self._is_late else 0)
         if not 0 < anchor <= self.cached_end:
             return marks
@@ -107,6 +119,15 @@ class KeptLedger(Ledger):
             if len(positions) > MAX_MARKS:
                 positions.discard(gone)
         return tuple(Breakpoint(position, marks[-1].ttl) for position in sorted(positions))
+
+    def _split_marks(self, marks: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
+        """Return the breakpoints with one more behind the model's last answer; in front of it all have the long TTL."""
+        positions = {mark.position for mark in marks} | {self._split}
+        if len(positions) > MAX_MARKS:  # the look-back finds the end of the last request
+            positions.discard(self._previous_end)
+        return tuple(
+            Breakpoint(position, ONE_HOUR if position <= self._split else FIVE_MINUTES) for position in sorted(positions)
+        )
 
     def _wait(self, sized: SizedCall) -> None:
         answer = self._answer(sized)
@@ -160,3 +181,10 @@ class KeptLedger(Ledger):
         sizes = after.blocks if after is not None and after.call.blocks[0] == first else ()
         ratio = self.recording.chars_per_token
         return [(block, sizes[at] if at < len(sizes) else block.chars / ratio) for at, block in enumerate(said)]
+
+
+def said_in(sized: SizedCall, recording: BillableSession) -> list[tuple[Block, float]]:
+    """Return the blocks at the beginning of a call's news that the model wrote, and their tokens."""
+    first, last = sized.call.blocks
+    news = zip(recording.calls.blocks[first:last], sized.blocks, strict=True)
+    return list(takewhile(lambda one: one[0].kind in ("assistant", "arguments"), news))

@@ -19,7 +19,7 @@ from pagein.policy.economics.rewrite_cost import Economics, at_risk
 from pagein.providers.cache_simulator import CacheUsage
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ablation import FULL, planner_settings
-from pagein.replay.policies.keepalive_bill import Course
+from pagein.replay.policies.keepalive_bill import Course, said_in
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
 from pagein.replay.prompt.model_calls import Block
@@ -49,6 +49,7 @@ class KeepAlivePagein(PageinPolicy):
         self.lease = CacheLease(self.lifetimes.asked)
         self._asking = self._rewriting = self.lifetimes.asked
         self._fresh, self._rewrites = 0.0, False
+        self.splits = False  # whether the request about to be sent has the long TTL up to the model's last answer
         self._uncached = 0.0  # tokens behind the last breakpoint of the request
         self._model: str | None = None
         self._front = recording.floor[0]
@@ -81,15 +82,20 @@ class KeepAlivePagein(PageinPolicy):
         self._fresh = max(0.0, size - (before.held if goes_on else floor))
         # how much of the prompt prefix other sessions keep cached is unknown before the answer
         certain = self._fresh if before.alive(at) else max(0.0, size - floor)
-        asked, in_hand = cache_lifetimes.UpcomingRequest(at, size, certain), self._in_hand
+        said = sum(tokens for _, tokens in said_in(sized, self._recording)) if goes_on else 0.0
+        asked, in_hand = cache_lifetimes.UpcomingRequest(at, size, certain, said=said), self._in_hand
         self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand)
         self._rewriting = cache_lifetimes.chosen_rewritten(before, self.lifetimes, asked, in_hand)
+        self.splits = cache_lifetimes.splits(before, self.lifetimes, asked, in_hand)
         hide = super().decide(sized, ledger)
         self._uncached = size - ledger.window.cumulative[hide.tail - 2] if hide.tail else 0.0
         self._fresh = max(0.0, self._fresh - _tokens_spared(hide) - self._uncached)
         self._rewrites = hide.rewrites
+        self.splits = self.splits and not (self._rewrites or hide.tail)
         if self._rewrites:
             self._asking = self._rewriting
+        elif self.splits:
+            self._asking = self.lifetimes.short
         if self._asking != self.lifetimes.asked and self.ttl is not None:
             self.course.ttls[sized.call.index] = self.ttl
         return hide
@@ -123,7 +129,10 @@ class KeepAlivePagein(PageinPolicy):
         if self._works:
             cached = served.read + served.written  # a prompt below the minimum size is not cached at all
             front = self._front
-            request = Request(sized.call.at, self._asking, cached, self._fresh, served.written, self._rewrites, front)
+            long = served.written_1h if self.splits else 0.0
+            request = Request(
+                sized.call.at, self._asking, cached, self._fresh, served.written, self._rewrites, front, long
+            )
             before, bridged = self.lease, self._was_bridged
             self.lease = cache_keepalive.lease_after_request(before, self.lifetimes, request)
             self._learn(has_anchor_held(before, self.lifetimes, sized.call.at, served.read), bridged=bridged)
