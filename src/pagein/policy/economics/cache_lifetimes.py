@@ -34,9 +34,13 @@ Money is in BIT, sizes in tokens, times in seconds. Pure: the caller passes the 
 """
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pagein.policy.economics.cache_keepalive import CacheLease, Lifetimes, feared_with
 from pagein.policy.economics.rewrite_cost import CAUTION
+
+LOSSES: Final = 0.008
+"""Share of requests whose cache entries the provider had lost before their time, in recorded sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,27 +107,28 @@ def opens_short(
     return lifetimes.keepalive_price(held, request.left) <= lease.saved + in_hand + saved and later < saved
 
 
-def splits(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> bool:
-    """Return whether to write the model's last answer for the long TTL, and what follows it for the short one.
+def exposable(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
+    """Return the tokens at the end of a request to write for the short TTL, while the rest of its news gets the long one.
 
-    The breakpoint behind the answer anchors the whole window in front of it, for the long price of the answer alone. Only
-    what follows is exposed until the next request.
+    The breakpoint in front of them anchors the whole window for the long price of a small part of the news, at best of
+    the model's last answer. Only what follows it is exposed until the next request. 0: one TTL for the whole request.
 
     in_hand: as in `chosen`.
     """
-    if request.at <= lease.elsewhere or request.rewritten or not 0 < request.said <= request.new:
-        return False
+    if request.at <= lease.elsewhere or request.rewritten or not request.said <= request.new or not _is_warm(lease, request):
+        return 0.0
+    behind = request.new - request.said
     if lifetimes.asked <= lifetimes.short:
         is_worth_it = _pays_to_anchor(lease, lifetimes, request, request.said)
-        return is_worth_it and _may_buy(lease, lifetimes, request, request.said, in_hand)
-    if not lifetimes.is_proven or not _is_warm(lease, request):
-        return False
-    behind = request.new - request.said
-    covered = lease.saved + in_hand + (lifetimes.write_long - lifetimes.write) * behind
-    if lifetimes.lost_with(behind, request.size) > covered:
-        return False
+        may_buy = is_worth_it and request.said > 0 and _may_buy(lease, lifetimes, request, request.said, in_hand)
+        return behind if may_buy else 0.0
+    if not lifetimes.is_proven:
+        return 0.0
     is_exposed = chosen(lease, lifetimes, request, in_hand) <= lifetimes.short
-    return not is_exposed or _pays_to_anchor(lease, lifetimes, request, request.said)
+    if is_exposed and not _pays_to_anchor(lease, lifetimes, request, request.said, LOSSES * request.size):
+        return 0.0
+    premium = lifetimes.write_long - lifetimes.write
+    return min(behind, max(0.0, lease.saved + in_hand) / (lifetimes.lost_with(1.0, request.size) - premium))
 
 
 def _is_warm(lease: CacheLease, request: UpcomingRequest) -> bool:
@@ -144,12 +149,17 @@ def _may_buy(
     return _is_warm(lease, request) and is_sure and lease.stops > 0 and premium <= lease.saved + in_hand
 
 
-def _pays_to_anchor(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, tokens: float) -> bool:
-    """Return whether pauses since the last anchor would have cost as much as an anchor that is `tokens` long."""
+def _pays_to_anchor(
+    lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, tokens: float, lost: float = 0.0
+) -> bool:
+    """Return whether pauses since the last anchor would have cost as much as an anchor that is `tokens` long.
+
+    lost: further tokens that are written for the long TTL on average, because the provider lost them.
+    """
     if not lifetimes.is_proven and lease.anchored > 0:
         return False  # the first one is not tested yet
     feared = feared_with(lease, lifetimes, request.at, request.size, request.new, rewritten=request.rewritten)
-    return feared >= (lifetimes.write_long - lifetimes.write) * tokens
+    return feared >= (lifetimes.write_long - lifetimes.write) * (tokens + lost)
 
 
 def chosen_rewritten(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:

@@ -28,8 +28,8 @@ class KeepAlivePolicy(Policy, Protocol):
         ...
 
     @property
-    def splits(self) -> bool:
-        """Whether the request has the long TTL up to the model's last answer, and the short one behind it."""
+    def exposable(self) -> float:
+        """Tokens at the end of the request that may have the short TTL while the rest has the long one; 0: one TTL."""
         ...
 
     def note_usage(self, sized: SizedCall, served: CacheUsage) -> None:
@@ -78,7 +78,7 @@ class KeptLedger(Ledger):
         self._returning = 0  # the same position in the cache of a model called again, at its first new call
         self._sent_at = 0.0
         self._model: str | None = None
-        self._split = 0  # position of the breakpoint behind the model's last answer, 0: none
+        self._split = 0  # position of the last breakpoint with the long TTL, if others follow it, else 0
 
     def _begin(self, ordinal: int) -> None:
         super()._begin(ordinal)
@@ -90,8 +90,7 @@ class KeptLedger(Ledger):
         self._returning = 0
         if model not in (None, self._model):
             self._returning, self._left, self._anchor = self._left, self._anchor, 0
-        said = said_in(sized, self.recording) if self._keeping.splits else []
-        self._split = self._position[said[-1][0].ordinal] if said else 0
+        self._split = self._place_to_split(sized)
         served = super()._serve(sized, output, cap=cap, counted=counted)
         self._sent_at = sized.call.at
         if self._keeping.ttl == ONE_HOUR:
@@ -124,6 +123,14 @@ class KeptLedger(Ledger):
             if len(positions) > MAX_MARKS:
                 positions.discard(gone)
         return tuple(Breakpoint(position, marks[-1].ttl) for position in sorted(positions))
+
+    def _place_to_split(self, sized: SizedCall) -> int:
+        """Return the first place behind the model's last answer with few enough tokens after it, 0 without one."""
+        most = self._keeping.exposable
+        said = said_in(sized, self.recording)
+        first = self._position[said[-1][0].ordinal] if said else self._previous_end + 1
+        places = range(max(first, self._previous_end + 1), len(self.window)) if most > 0 else ()
+        return next((one for one in places if self.window.size - self.window.cumulative[one - 1] <= most + 1e-6), 0)
 
     def _split_marks(self, marks: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
         """Return the breakpoints with one more behind the model's last answer; in front of it all have the long TTL."""

@@ -49,7 +49,7 @@ class KeepAlivePagein(PageinPolicy):
         self.lease = CacheLease(self.lifetimes.asked)
         self._asking = self._rewriting = self.lifetimes.asked
         self._fresh, self._rewrites = 0.0, False
-        self.splits = False  # whether the request about to be sent has the long TTL up to the model's last answer
+        self.exposable = 0.0  # tokens at the end of the request about to be sent that may have the short TTL alone
         self.left = 0.0  # tokens of the last block, if the first request leaves it behind its last breakpoint
         self._uncached = 0.0  # tokens behind the last breakpoint of the request
         self._model: str | None = None
@@ -91,7 +91,7 @@ class KeepAlivePagein(PageinPolicy):
         opens = self._opens_short(asked)
         self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand)
         self._rewriting = cache_lifetimes.chosen_rewritten(before, self.lifetimes, asked, in_hand)
-        self.splits = cache_lifetimes.splits(before, self.lifetimes, asked, in_hand)
+        exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand)
         hide = super().decide(sized, ledger)
         opens = opens and hide is NOTHING
         if opens:
@@ -100,11 +100,9 @@ class KeepAlivePagein(PageinPolicy):
         self._uncached = size - ledger.window.cumulative[hide.tail - 2] if hide.tail else 0.0
         self._fresh = max(0.0, self._fresh - _tokens_spared(hide) - self._uncached)
         self._rewrites = hide.rewrites
-        self.splits = self.splits and not (self._rewrites or hide.tail)
+        self.exposable = 0.0 if self._rewrites or hide.tail else exposable
         if self._rewrites:
             self._asking = self._rewriting
-        elif self.splits:
-            self._asking = self.lifetimes.short
         if self._asking != self.lifetimes.asked and self.ttl is not None:
             self.course.ttls[sized.call.index] = self.ttl
         return hide
@@ -145,9 +143,10 @@ class KeepAlivePagein(PageinPolicy):
         if self._works:
             cached = served.read + served.written  # a prompt below the minimum size is not cached at all
             front = self._front
-            long = served.written_1h if self.splits else 0.0
+            long = served.written_1h if served.written_5m else 0.0
+            asking = self.lifetimes.short if long else self._asking
             request = Request(
-                sized.call.at, self._asking, cached, self._fresh, served.written, self._rewrites, front, long
+                sized.call.at, asking, cached, self._fresh, served.written, self._rewrites, front, long
             )
             before, bridged = self.lease, self._was_bridged
             self.lease = cache_keepalive.lease_after_request(before, self.lifetimes, request)
