@@ -93,10 +93,10 @@ class KeptLedger(Ledger):
         self._split = self._place_to_split(sized)
         served = super()._serve(sized, output, cap=cap, counted=counted)
         self._sent_at = sized.call.at
-        if self._keeping.ttl == ONE_HOUR:
+        if self._split:
+            self._anchor = self._split if served.written_1h else self._anchor
+        elif self._keeping.ttl == ONE_HOUR:
             self._anchor = self.cached_end
-        elif self._split and served.written_1h:
-            self._anchor = self._split
         self._keeping.note_usage(sized, served)
         if counted:
             self._wait(sized)
@@ -110,11 +110,9 @@ class KeptLedger(Ledger):
                 place if place < self._first_changed else 0 for place in (self._anchor, self._left, self._returning)
             )
             self._anchor, self._left, self._returning = kept
-        if self._split:
-            marks = self._split_marks(marks)
         anchor = self._returning or (self._anchor if self._is_late else 0)
         if not 0 < anchor <= self.cached_end:
-            return marks
+            return self._with_split(marks)
         # the previous end has expired, and the one-hour entry is too far in front of the other breakpoints to be found
         end = self.cached_end
         positions = {mark.position for mark in marks} - ({self._previous_end} if self._previous_end != end else set())
@@ -122,7 +120,7 @@ class KeptLedger(Ledger):
         for gone in (frontier_before, self._first_changed - 1):  # these entries have expired as well
             if len(positions) > MAX_MARKS:
                 positions.discard(gone)
-        return tuple(Breakpoint(position, marks[-1].ttl) for position in sorted(positions))
+        return self._with_split(tuple(Breakpoint(position, marks[-1].ttl) for position in sorted(positions)))
 
     def _place_to_split(self, sized: SizedCall) -> int:
         """Return the first place behind the model's last answer with few enough tokens after it, 0 without one."""
@@ -132,11 +130,14 @@ class KeptLedger(Ledger):
         places = range(max(first, self._previous_end + 1), len(self.window)) if most > 0 else ()
         return next((one for one in places if self.window.size - self.window.cumulative[one - 1] <= most + 1e-6), 0)
 
-    def _split_marks(self, marks: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
-        """Return the breakpoints with one more behind the model's last answer; in front of it all have the long TTL."""
+    def _with_split(self, marks: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
+        """Return the breakpoints with one more where the request splits; up to there all have the long TTL."""
+        if not self._split:
+            return marks
         positions = {mark.position for mark in marks} | {self._split}
-        if len(positions) > MAX_MARKS:  # the look-back finds the end of the last request
-            positions.discard(self._previous_end)
+        for gone in (self._previous_end, self._frontier):  # the look-back finds the end of the last request
+            if len(positions) > MAX_MARKS and gone != self._split:
+                positions.discard(gone)
         return tuple(
             Breakpoint(position, ONE_HOUR if position <= self._split else FIVE_MINUTES) for position in sorted(positions)
         )

@@ -143,8 +143,9 @@ class KeepAlivePagein(PageinPolicy):
         if self._works:
             cached = served.read + served.written  # a prompt below the minimum size is not cached at all
             front = self._front
-            long = served.written_1h if served.written_5m else 0.0
-            asking = self.lifetimes.short if long else self._asking
+            is_short = served.written_5m > 0
+            long = served.written_1h if is_short else 0.0
+            asking = self.lifetimes.short if is_short else self._asking
             request = Request(
                 sized.call.at, asking, cached, self._fresh, served.written, self._rewrites, front, long
             )
