@@ -46,9 +46,6 @@ def recording_of(made: MadeSession) -> BillableSession:
     """Return the session as read from a log, with the usage that a provider would report to an append-only host."""
     charged = prices(made.charged)
     facts = SourceFacts({"main": float(made.front), "sub": float(made.front)}, 0.7 * made.front, made.warm * made.front)
-    words = made.steps[0].words if made.steps else 0
-    share = 1.0 - made.warm * made.front / max(1.0, made.front + words)
-    facts = replace(facts, first_written={"main": share, "sub": share})
     head = SessionHead("made", "made", "made", "made", parent="main" if made.is_sub else None)
     told = record(head, gather(_entries(made, charged)), facts, _RATIO, charged)
     return replace(told, needs=(NOTHING,) * len(told.sized))

@@ -50,7 +50,6 @@ class UpcomingRequest:
     at: time of sending. size: tokens.
     new: tokens certain to be written.
     rewritten: as in `Request`.
-    left: tokens of the last block, if the last cache breakpoint may stand in front of it; else 0.
     said: tokens at the beginning of the news that the model wrote, if a cache breakpoint may stand behind them; else 0.
     is_found: False if the cache may not find the last entry: it is too many blocks away for the look-back (A3), or the
         prompt has its first image.
@@ -61,7 +60,6 @@ class UpcomingRequest:
     new: float
     rewritten: bool = False
     said: float = 0.0
-    left: float = 0.0
     is_found: bool = True
 
 
@@ -86,25 +84,6 @@ def chosen(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in
     covered = lease.saved + in_hand + (spared if spared > 0.0 else lifetimes.steep(request.size) * spared)
     exposed = max(request.size - anchored, request.new)
     return lifetimes.short if lifetimes.lost_with(exposed, request.size) <= covered else lifetimes.asked
-
-
-def opens_short(
-    lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float, written: float
-) -> bool:
-    """Return whether to write a conversation's first request for the short TTL, though its client asks for the long one.
-
-    Until the next request everything is exposed, and a keep-alive request protects it. It needs no answer: it writes the
-    last block, which this request leaves behind its last breakpoint. What this request saves must pay for that.
-
-    in_hand: as in `chosen`.
-    written: share of a first request that is sure to be written, because the other sessions of the store wrote as much.
-    """
-    if lease.sent is not None or lifetimes.asked <= lifetimes.short or not (lifetimes.is_proven and request.left > 0):
-        return False
-    held = request.size - request.left
-    saved = (lifetimes.write_long - lifetimes.write) * max(0.0, written * request.size - request.left)
-    later = (1.0 - lifetimes.read) * request.left  # it is written by the next request
-    return lifetimes.keepalive_price(held, request.left) <= lease.saved + in_hand + saved and later < saved
 
 
 def exposable(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:

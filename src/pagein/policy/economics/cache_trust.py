@@ -28,14 +28,11 @@ class CacheTrust:
     """The verdicts on a model's cache.
 
     failed_at: time of the last failure, seconds since 1970; None if unknown.
-    first_written: the smallest share that the first request of a conversation wrote to the cache; 0 if unknown. The rest
-        was read from what other conversations had left there.
     """
 
     hour: Verdict = "unknown"
     keep_alive: Verdict = "unknown"
     failed_at: float | None = field(default=None, compare=False)
-    first_written: float = 0.0
 
     def at(self, now: float | None) -> "CacheTrust":
         """Return the verdicts that stand at a time: an old failure is forgotten."""

@@ -23,11 +23,6 @@ class KeepAlivePolicy(Policy, Protocol):
     """A policy that also chooses a cache TTL (`ttl`, read before each request) and decides when to keep a window alive."""
 
     @property
-    def left(self) -> float:
-        """Tokens behind the last breakpoint of a session's first request; its keep-alive request needs no answer then."""
-        ...
-
-    @property
     def exposable(self) -> float:
         """Tokens at the end of the request that may have the short TTL while the rest has the long one; 0: one TTL."""
         ...
@@ -145,15 +140,15 @@ class KeptLedger(Ledger):
     def _wait(self, sized: SizedCall) -> None:
         answer = self._answer(sized)
         at = sized.call.at + FIVE_MINUTES - MARGIN
-        is_bare = self._keeping.left > 0
-        if sized.call.answered_at > at and not is_bare:  # the answer, a part of the prompt to keep, is not complete yet
+        if sized.call.answered_at > at:  # the answer, a part of the prompt to keep, is not complete yet
             return
-        if not (answer or is_bare) or not self._keeping.keeps(sized, [block for block, _ in answer]):
+        if not answer or not self._keeping.keeps(sized, [block for block, _ in answer]):
             return
-        if self._is_used(sized, at):
+        following = sized.call.index + 1
+        if following < len(self.recording.sized) and self.recording.sized[following].call.at <= at:
             return
         chain, cumulative = list(self.window.chain), list(self.window.cumulative)
-        for block, tokens in () if is_bare else answer:
+        for block, tokens in answer:
             chain.append(self.window.after(chain[-1], ("b", block.ordinal)))
             cumulative.append(cumulative[-1] + tokens)
         self._anchor = len(chain)
@@ -163,15 +158,6 @@ class KeptLedger(Ledger):
         )
         served = self._simulator.serve(request)
         self._keeping.note_keepalive(sized, at, self._charge(served, at))
-
-    def _is_used(self, sized: SizedCall, at: float) -> bool:
-        """Return whether a request reads the window of a call by this time, or leaves it for good."""
-        for later in self.recording.sized[sized.call.index + 1 :]:
-            if later.call.at > at:
-                return False
-            if later.opens_segment or later.call.model == sized.call.model or not self._keeping.left:
-                return True
-        return False
 
     def _charge(self, served: CacheUsage, at: float) -> float:
         """Return the cost of a keep-alive request. The pictures show it with the call before it."""

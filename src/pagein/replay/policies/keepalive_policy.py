@@ -9,6 +9,7 @@ sub-agent is kept alive while a tool runs, but never after the end of the sub-ag
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from pagein.engine.engine import Settings
 from pagein.model.journal_notes import CachedPrefixNote
@@ -23,9 +24,12 @@ from pagein.replay.policies.keepalive_bill import Course, said_in
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
 from pagein.replay.prompt.model_calls import Block
-from pagein.replay.prompt.prompt_changes import NOTHING, Hide
+from pagein.replay.prompt.prompt_changes import Hide
 from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, SizedCall
 from pagein.replay.prompt.recording import BillableSession
+
+
+EARNED: Final = float(__import__('os').environ.get('EARNED','100000'))
 
 
 class KeepAlivePagein(PageinPolicy):
@@ -50,12 +54,12 @@ class KeepAlivePagein(PageinPolicy):
         self._asking = self._rewriting = self.lifetimes.asked
         self._fresh, self._rewrites = 0.0, False
         self.exposable = 0.0  # tokens at the end of the request about to be sent that may have the short TTL alone
-        self.left = 0.0  # tokens of the last block, if the first request leaves it behind its last breakpoint
         self._uncached = 0.0  # tokens behind the last breakpoint of the request
         self._model: str | None = None
         self._front = recording.floor[0]
         self.course = Course()
         self.trust = CacheTrust("holds", "holds")
+        self.reserve = EARNED
         self._was_bridged = False  # whether the last request was a keep-alive request
         self._bridges = planner_settings(name, usual).keeps_alive
         self._is_sub = recording.head.parent is not None
@@ -83,20 +87,12 @@ class KeepAlivePagein(PageinPolicy):
         self._fresh = max(0.0, size - (before.held if goes_on else floor))
         # how much of the prompt prefix other sessions keep cached is unknown before the answer
         certain = self._fresh if before.alive(at) else max(0.0, size - floor)
-        said = self.left + sum(tokens for _, tokens in said_in(sized, self._recording)) if goes_on else 0.0
-        tail = ledger.last_block
-        left = 0.0 if goes_on else size - ledger.window.cumulative[tail - 2]
-        asked = cache_lifetimes.UpcomingRequest(at, size, certain, said=said, left=left)
-        in_hand = self._in_hand
-        opens = self._opens_short(asked)
-        self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand)
+        said = sum(tokens for _, tokens in said_in(sized, self._recording)) if goes_on else 0.0
+        asked, in_hand = cache_lifetimes.UpcomingRequest(at, size, certain, said=said), self._in_hand
+        self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand + self.reserve)
         self._rewriting = cache_lifetimes.chosen_rewritten(before, self.lifetimes, asked, in_hand)
-        exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand)
+        exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand + self.reserve)
         hide = super().decide(sized, ledger)
-        opens = opens and hide is NOTHING
-        if opens:
-            self._asking, hide = self.lifetimes.short, replace(hide, tail=tail)
-        self.left = left if opens else 0.0
         self._uncached = size - ledger.window.cumulative[hide.tail - 2] if hide.tail else 0.0
         self._fresh = max(0.0, self._fresh - _tokens_spared(hide) - self._uncached)
         self._rewrites = hide.rewrites
@@ -123,13 +119,6 @@ class KeepAlivePagein(PageinPolicy):
             keeps_front=usual.keeps_front and not whole,
             aside=self.lease.saved,
         )
-
-    def _opens_short(self, asked: cache_lifetimes.UpcomingRequest) -> bool:
-        """Return whether the session begins with the short TTL, protected by a keep-alive request."""
-        if not self._bridges or self.trust.keep_alive != "holds":
-            return False
-        written = self._recording.first_written
-        return cache_lifetimes.opens_short(self.lease, self.lifetimes, asked, self._in_hand, written)
 
     @property
     def _in_hand(self) -> float:
@@ -168,8 +157,6 @@ class KeepAlivePagein(PageinPolicy):
         if not (self._works and self._bridges) or self.trust.keep_alive == "fails":
             return False
         in_hand = self._in_hand
-        if self.left:  # the keep-alive request goes out without the answer
-            return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, self.left)
         is_over = self._is_sub and not any(block.kind == "arguments" for block in answered)
         if is_over and cache_keepalive.is_covered(self.lease, self.lifetimes, in_hand):
             return False

@@ -368,11 +368,6 @@ class Ledger:
         return served
 
     @property
-    def last_block(self) -> int:
-        """Position of the last block that entered in the open, at least 2."""
-        return max(2, max(self._position.values(), default=2))
-
-    @property
     def cached_end(self) -> int:
         """Position of the last breakpoint of this request."""
         return self._tail - 1 if self._tail else len(self.window)

@@ -6,7 +6,7 @@ message are the *floor*, the prompt prefix (system prompt, tool schemas).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
@@ -31,23 +31,20 @@ class SourceFacts:
     floor: prompt prefix by role (`main`, `sub`), for sessions without usage at the first call.
     compacted_read: tokens read at the first call after a compaction.
     cold_read: tokens kept warm by other sessions across a pause (E_cold).
-    first_written: by role, the smallest share of a first prompt that was written to the cache.
     """
 
     floor: Mapping[str, float]
     compacted_read: float | None
     cold_read: float
-    first_written: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstPrompt:
-    """The first prompt of a session: recorded tokens, visible characters, the smallest later prompt, tokens written."""
+    """The first prompt of a session: recorded tokens, visible characters, and the smallest later prompt."""
 
     tokens: float
     chars: int
     smallest: float
-    written: float = 0.0
 
     def floor(self, chars_per_token: float) -> float:
         """Return the tokens of the prompt prefix: the invisible ones, at most the smallest prompt."""
@@ -127,21 +124,16 @@ def source_facts(sessions: Sequence[tuple[SessionFacts, float]]) -> SourceFacts:
         known = [one.first.floor(ratio) for one, ratio in sessions if one.role == role and one.first is not None]
         if known:
             floors[role] = median(known)
-    written: dict[str, float] = {}
-    for one, _ in sessions:
-        if one.first is not None and one.first.tokens:
-            written[one.role] = min(written.get(one.role, 1.0), one.first.written / one.first.tokens)
     compacted = [read for one, _ in sessions for read in one.compacted_reads]
     cold = [read for one, _ in sessions for read in one.cold_reads]
-    return SourceFacts(floors, median(compacted) if compacted else None, median(cold) if cold else 0.0, written)
+    return SourceFacts(floors, median(compacted) if compacted else None, median(cold) if cold else 0.0)
 
 
 def _first_prompt(calls: RecordedCalls) -> FirstPrompt | None:
     if not calls.calls or calls.calls[0].usage is None:
         return None
     smallest = min(call.usage.prompt for call in calls.calls if call.usage)
-    first = calls.calls[0].usage
-    return FirstPrompt(float(first.prompt), chars_new(calls, calls.calls[0]), float(smallest), float(first.written))
+    return FirstPrompt(float(calls.calls[0].usage.prompt), chars_new(calls, calls.calls[0]), float(smallest))
 
 
 def floors(calls: RecordedCalls, facts: SourceFacts, chars_per_token: float, *, is_sub: bool) -> tuple[float, float]:

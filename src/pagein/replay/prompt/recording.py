@@ -22,7 +22,6 @@ class BillableSession:
     ttl: cache TTL asked for by the host, seconds.
     first_read: tokens read at the first call.
     cold_read: see SourceFacts; at most the prompt prefix, tokens.
-    first_written: see SourceFacts, for the role of this session.
     client: profile of the host's tools, recognised by the calls of these tools.
     """
 
@@ -37,7 +36,6 @@ class BillableSession:
     cold_read: float
     client: Profile
     flags: dict[str, object] = field(default_factory=dict)
-    first_written: float = 0.0
 
 
 def provider_family(model: str) -> str:
@@ -97,7 +95,6 @@ def record(
             block for call in calls.calls for block in call.reply.blocks if isinstance(block, ToolCall)
         ),
         flags=flags,
-        first_written=facts.first_written.get("sub" if head.parent is not None else "main", 0.0),
     )
 
 
