@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pagein import wiring
 from pagein.engine.cache.cache_evidence import CacheEvidence, words_of
-from pagein.model.journal_notes import CachePractice, CacheVerdictNote
+from pagein.model.cache_notes import CachePractice, CacheVerdictNote
 from pagein.model.text_removal import Tombstone
 from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust
 

@@ -19,7 +19,7 @@ from pagein.gateway.kill_switch import Switch, turn_off
 from pagein.gateway.pages.json_logs import logger_to
 from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
-from pagein.model.journal_notes import CacheVerdictNote
+from pagein.model.cache_notes import CacheVerdictNote
 from pagein.simulator import ProviderSettings, SimulatedProvider
 
 MODEL = "claude-sonnet-4-6"

@@ -15,8 +15,9 @@ from pagein.replay.prompt.recording import BillableSession
 from pagein.testing.story import Story
 
 
-def _kept(recording: BillableSession, charged: Prices) -> KeptLedger:
+def _kept(recording: BillableSession, charged: Prices, reserve: float = 0.0) -> KeptLedger:
     with KeepAlivePagein(recording, wiring.open_for_replay, charged) as paging:
+        paging.reserve = reserve
         ledger = KeptLedger(recording, paging, charged, stress=False)
         ledger.run()
         paging.prove(ledger.tally)

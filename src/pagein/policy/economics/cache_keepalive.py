@@ -349,11 +349,14 @@ def lease_after_switch(lease: CacheLease, lifetimes: Lifetimes) -> CacheLease:
     return replace(lease_after_restart(lease), saved=saved, short=None, elsewhere=elsewhere)
 
 
-def keeps(lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0) -> bool:
+def keeps(
+    lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0, reserve: float = 0.0
+) -> bool:
     """Return whether to send a keep-alive request if no request came until the short TTL is nearly over.
 
     in_hand: as in `cache_lifetimes.chosen`.
     answer: tokens of the model's answer, which are written for an hour.
+    reserve: BIT that earlier sessions give for what a pause may lose, not for keep-alive requests.
     """
     if lease.sent is None or lease.lifetime > lifetimes.short:
         return False
@@ -365,7 +368,7 @@ def keeps(lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float
     covered = lease.saved + in_hand
     exposed = lease.held - lease.anchored_tokens(lease.sent + lifetimes.short)
     is_worth_it = RETURNS * (lifetimes.write - lifetimes.read) * (exposed + answer) > price
-    return price <= covered and (is_worth_it or not is_covered(lease, lifetimes, in_hand))
+    return price <= covered and (is_worth_it or not is_covered(lease, lifetimes, in_hand + reserve))
 
 
 def is_covered(lease: CacheLease, lifetimes: Lifetimes, in_hand: float) -> bool:

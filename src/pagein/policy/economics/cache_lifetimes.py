@@ -41,6 +41,15 @@ from pagein.policy.economics.rewrite_cost import CAUTION
 
 LOSSES: Final = 0.008
 """Share of requests whose cache entries the provider had lost before their time, in recorded sessions."""
+SHARE_AT_RISK: Final = 0.2
+"""Share of the savings of earlier sessions that one session may expose."""
+RESERVE: Final = 100_000.0
+"""The most that a session may expose beyond its own sum in hand, in BIT."""
+
+
+def reserve_of(saved: float) -> float:
+    """Return the BIT that a session may expose, given what the other sessions of a store saved by cache TTLs."""
+    return min(RESERVE, SHARE_AT_RISK * max(0.0, saved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +103,12 @@ def exposable(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest,
 
     in_hand: as in `chosen`.
     """
-    if request.at <= lease.elsewhere or request.rewritten or not request.said <= request.new or not _is_warm(lease, request):
+    if request.at <= lease.elsewhere or request.rewritten or not 0 < request.said <= request.new or not _is_warm(lease, request):
         return 0.0
     behind = request.new - request.said
     if lifetimes.asked <= lifetimes.short:
         is_worth_it = _pays_to_anchor(lease, lifetimes, request, request.said)
-        may_buy = is_worth_it and request.said > 0 and _may_buy(lease, lifetimes, request, request.said, in_hand)
+        may_buy = is_worth_it and _may_buy(lease, lifetimes, request, request.said, in_hand)
         return behind if may_buy else 0.0
     if not lifetimes.is_proven:
         return 0.0

@@ -2,14 +2,14 @@
 (`policy.economics.cache_keepalive`).
 
 In production the provider's usage reports sizes and written tokens; in a replay the ledger does. The provider is taken to
-keep what it documents, as after the first pause of a store, unless a caller sets `trust`. The window of a
+keep what it documents, and earlier sessions to have saved what one session may expose, as in a store that is some sessions old,
+unless a caller sets `trust` and `reserve`. The window of a
 sub-agent is kept alive while a tool runs, but never after the end of the sub-agent.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from pagein.engine.engine import Settings
 from pagein.model.journal_notes import CachedPrefixNote
@@ -27,9 +27,6 @@ from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_changes import Hide
 from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, SizedCall
 from pagein.replay.prompt.recording import BillableSession
-
-
-EARNED: Final = float(__import__('os').environ.get('EARNED','100000'))
 
 
 class KeepAlivePagein(PageinPolicy):
@@ -59,7 +56,7 @@ class KeepAlivePagein(PageinPolicy):
         self._front = recording.floor[0]
         self.course = Course()
         self.trust = CacheTrust("holds", "holds")
-        self.reserve = EARNED
+        self.reserve = cache_lifetimes.RESERVE
         self._was_bridged = False  # whether the last request was a keep-alive request
         self._bridges = planner_settings(name, usual).keeps_alive
         self._is_sub = recording.head.parent is not None
@@ -158,11 +155,11 @@ class KeepAlivePagein(PageinPolicy):
             return False
         in_hand = self._in_hand
         is_over = self._is_sub and not any(block.kind == "arguments" for block in answered)
-        if is_over and cache_keepalive.is_covered(self.lease, self.lifetimes, in_hand):
+        if is_over and cache_keepalive.is_covered(self.lease, self.lifetimes, in_hand + self.reserve):
             return False
         answer = sum(block.chars for block in answered) / self._ratio
         # a keep-alive request also writes what stands behind the last breakpoint
-        return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer + self._uncached)
+        return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer + self._uncached, self.reserve)
 
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
         """Record a keep-alive request that went out."""
