@@ -146,6 +146,8 @@ def _pays_to_anchor(
     """
     if not lifetimes.is_proven and lease.anchored > 0:
         return False  # the first one is not tested yet
+    if lease.held <= 0 and lifetimes.asked > lifetimes.short:
+        return False  # how much of the window this request writes is unknown, so the price of the anchor is too
     feared = feared_with(lease, lifetimes, request.at, request.size, request.new, rewritten=request.rewritten)
     return feared >= (lifetimes.write_long - lifetimes.write) * (tokens + lost)
 
