@@ -359,7 +359,13 @@ class CallStages:
         switched = prompt_prefix.is_switched(self._index.heads[parent], head)
         last = self._choices[parent]
         asking = cache_ttl.TtlQuery(
-            head.model, long, pending.lasting, last.short, last.long or last.split is not None, switched, pending.facts.documented
+            head.model,
+            long,
+            pending.lasting,
+            last.short,
+            last.long or last.split is not None,
+            switched,
+            pending.facts.documented,
         )
         return self.leases.terms(parent, here, asking, at, anew=call.placed in ("new", "compacted"))
 

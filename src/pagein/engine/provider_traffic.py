@@ -38,8 +38,8 @@ from pagein.engine.send.outgoing_body import Bytes, thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import EntryId
 from pagein.model.cache_notes import CacheVerdictNote
+from pagein.model.entries import EntryId
 from pagein.model.journal_notes import BreakpointChoice, Note, PassthroughNote, UsageNote
 from pagein.model.messages import Usage
 from pagein.model.note_forms import encode_note

@@ -225,7 +225,9 @@ def test_behind_the_pause_the_window_and_the_answer_are_read(tmp_path: Path) -> 
             assert after.usage.read >= ping.usage.read + ping.usage.written
             assert "stream" not in ping.body or ping.body["stream"] is False
             assert {"tools", "system"} <= set(ping.body)
-            assert before.body["system"][0]["cache_control"] == HOUR, "all in front of the long message has the long TTL"
+            assert before.body["system"][0]["cache_control"] == HOUR, (
+                "all in front of the long message has the long TTL"
+            )
             assert before.body["messages"][-2]["content"][-1]["cache_control"] == HOUR
             assert before.body["messages"][-1]["content"][-1]["cache_control"] == MINUTES
 

@@ -51,6 +51,7 @@ def test_where_the_host_asks_for_an_hour_the_short_lifetime_is_cheaper_once_some
     recording = _host(story.asks(), 8, hour=True).says().recording()
     assert recording.ttl == 3600
     with KeepAlivePagein(recording, wiring.open_for_replay, charged) as paging:
+        paging.reserve = 0.0
         ledger = KeptLedger(recording, paging, charged, stress=False, trace=True)
         ledger.run()
     assert 0 not in paging.course.ttls  # a pause would lose what is written, and nothing was saved to pay for that

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Final, Protocol
 
-from pagein.model.entries import Entry, NoteEntry
 from pagein.model.cache_notes import CacheSavingsNote, CacheVerdictNote
+from pagein.model.entries import Entry, NoteEntry
 from pagein.model.messages import UnreadableLine
 from pagein.policy.economics.cache_lifetimes import reserve_of
 from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust, trust_after

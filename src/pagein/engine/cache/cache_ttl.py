@@ -17,8 +17,8 @@ from pagein.engine.cache.request_prices import prices_for
 from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.state import State
 from pagein.engine.window.decision_inputs import moment_of
-from pagein.model.entries import EntryId
 from pagein.model.cache_notes import CachePractice, CacheVerdictNote
+from pagein.model.entries import EntryId
 from pagein.model.journal_notes import CachedPrefixNote
 from pagein.model.messages import Usage
 from pagein.policy.economics import cache_keepalive, cache_lifetimes
@@ -189,7 +189,17 @@ def terms(
     exposable = cache_lifetimes.exposable(before.lease, lifetimes, asked, in_hand + reserve)
     rewriting = cache_lifetimes.chosen_rewritten(before.lease, lifetimes, asked, in_hand)
     return CacheTerms(
-        lifetimes, before, asking, moment.now, anew, rewriting, moment.floor, returning, exposable, new - said, reserve=reserve
+        lifetimes,
+        before,
+        asking,
+        moment.now,
+        anew,
+        rewriting,
+        moment.floor,
+        returning,
+        exposable,
+        new - said,
+        reserve=reserve,
     )
 
 

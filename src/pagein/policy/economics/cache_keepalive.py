@@ -349,9 +349,7 @@ def lease_after_switch(lease: CacheLease, lifetimes: Lifetimes) -> CacheLease:
     return replace(lease_after_restart(lease), saved=saved, short=None, elsewhere=elsewhere)
 
 
-def keeps(
-    lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0, reserve: float = 0.0
-) -> bool:
+def keeps(lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0, reserve: float = 0.0) -> bool:
     """Return whether to send a keep-alive request if no request came until the short TTL is nearly over.
 
     in_hand: as in `cache_lifetimes.chosen`.

@@ -103,7 +103,12 @@ def exposable(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest,
 
     in_hand: as in `chosen`.
     """
-    if request.at <= lease.elsewhere or request.rewritten or not 0 < request.said <= request.new or not _is_warm(lease, request):
+    if (
+        request.at <= lease.elsewhere
+        or request.rewritten
+        or not 0 < request.said <= request.new
+        or not _is_warm(lease, request)
+    ):
         return 0.0
     behind = request.new - request.said
     if lifetimes.asked <= lifetimes.short:
@@ -128,9 +133,7 @@ def _is_warm(lease: CacheLease, request: UpcomingRequest) -> bool:
     return is_warm and 0 < lease.held <= request.size
 
 
-def _may_buy(
-    lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, tokens: float, in_hand: float
-) -> bool:
+def _may_buy(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, tokens: float, in_hand: float) -> bool:
     """Return whether a session whose client asks for the short TTL may pay for an anchor that is `tokens` long."""
     premium = lifetimes.steep(request.size) * (lifetimes.write_long - lifetimes.write) * tokens
     is_sure = lifetimes.is_proven or lease.is_surely_held(request.at, lifetimes)

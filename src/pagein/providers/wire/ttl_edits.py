@@ -123,7 +123,7 @@ def split_ttl(request: WireRequest, place: Address) -> WireRequest:
     behind = {one: mark for one, mark in marks.places if one > place}
     if not behind and marks.automatic is None:
         return request
-    changed: dict[Address, Mapping[str, Any] | None] = {one: _LONG_MARK for one in (*ahead, place)}
+    changed: dict[Address, Mapping[str, Any] | None] = dict.fromkeys((*ahead, place), _LONG_MARK)
     changed |= {one: _without_ttl(mark) for one, mark in behind.items()}
     if marks.count >= MAX_MARKS and place not in dict(marks.places):
         if not ahead or ahead[-1][0] < 0:

@@ -134,7 +134,8 @@ class KeptLedger(Ledger):
             if len(positions) > MAX_MARKS and gone != self._split:
                 positions.discard(gone)
         return tuple(
-            Breakpoint(position, ONE_HOUR if position <= self._split else FIVE_MINUTES) for position in sorted(positions)
+            Breakpoint(position, ONE_HOUR if position <= self._split else FIVE_MINUTES)
+            for position in sorted(positions)
         )
 
     def _wait(self, sized: SizedCall) -> None:

@@ -132,9 +132,7 @@ class KeepAlivePagein(PageinPolicy):
             is_short = served.written_5m > 0
             long = served.written_1h if is_short else 0.0
             asking = self.lifetimes.short if is_short else self._asking
-            request = Request(
-                sized.call.at, asking, cached, self._fresh, served.written, self._rewrites, front, long
-            )
+            request = Request(sized.call.at, asking, cached, self._fresh, served.written, self._rewrites, front, long)
             before, bridged = self.lease, self._was_bridged
             self.lease = cache_keepalive.lease_after_request(before, self.lifetimes, request)
             self._learn(has_anchor_held(before, self.lifetimes, sized.call.at, served.read), bridged=bridged)
