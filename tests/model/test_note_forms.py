@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagein.model.cache_notes import CacheVerdictNote
 from pagein.model.delegation_notes import ChildResultNote, QuoteNote
 from pagein.model.entries import NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
@@ -16,7 +17,6 @@ from pagein.model.journal_notes import (
     BrokenNote,
     CachedPrefixNote,
     CacheMarksNote,
-    CacheVerdictNote,
     ClientNote,
     DeferredToolsNote,
     ExchangeNote,

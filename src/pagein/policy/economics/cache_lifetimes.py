@@ -11,6 +11,9 @@ exposed tokens again. These sums add up since the last anchor (`CacheLease.feare
 price of the anchor, which is the long price for the request's own news: so anchors stand at requests with little news,
 and more often, the more a pause would lose (`_pays_to_anchor`).
 
+An anchor is cheapest in front of most of a request's news: behind the model's last answer (`exposable`). Then only the
+client's own message is exposed until the next request.
+
 The rule, and its worst case
 ----------------------------
 Where the client asks for the long TTL, the tokens behind the anchor are *exposed*: a pause loses them if a keep-alive
@@ -24,6 +27,9 @@ pause takes the savings and that part of the share of the bill; never more.
 Where the client asks for the short TTL, nothing is exposed that it would not have lost itself. Anchors and keep-alive
 requests are the only possible losses: an anchor is paid from the sum in hand, not before the session has shown that
 somebody lets it wait (`STOP`), and not by a request that may have lost its cache.
+
+A session by itself saves nothing before it exposes something. So it may also expose a part of what earlier sessions of
+its store saved (`reserve_of`): the caller adds this to the sum in hand of `chosen` and `exposable`, and to nothing else.
 
 A provider that is neither documented nor known to keep an anchor behind a five-minute prefix
 (`policy.economics.cache_trust`) could lose the whole window with its oldest short entry. So there the client's hour stays,

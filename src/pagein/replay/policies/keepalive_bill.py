@@ -45,11 +45,13 @@ class Course:
     """The choices of a policy, call by call.
 
     ttls: the cache TTL, for calls with another TTL than the host's own, seconds.
+    exposable: tokens at the end of a call that may have the short TTL alone, for calls with both TTLs.
     kept_alive: calls after which the window was kept alive.
     notices: tokens of inserts that entered with a call.
     """
 
     ttls: dict[int, int] = field(default_factory=dict)
+    exposable: dict[int, float] = field(default_factory=dict)
     kept_alive: set[int] = field(default_factory=set)
     notices: dict[int, float] = field(default_factory=dict)
 

@@ -94,6 +94,8 @@ class KeepAlivePagein(PageinPolicy):
         self._fresh = max(0.0, self._fresh - _tokens_spared(hide) - self._uncached)
         self._rewrites = hide.rewrites
         self.exposable = 0.0 if self._rewrites or hide.tail else exposable
+        if self.exposable:
+            self.course.exposable[sized.call.index] = self.exposable
         if self._rewrites:
             self._asking = self._rewriting
         if self._asking != self.lifetimes.asked and self.ttl is not None:
