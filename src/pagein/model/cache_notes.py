@@ -1,4 +1,4 @@
-"""Journal notes on provider caches: what pauses showed, and what the choice of cache TTLs saved."""
+"""What journals keep of the caches of providers: what pauses showed, and what the choice of cache TTLs saved."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
