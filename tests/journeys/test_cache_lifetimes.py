@@ -105,8 +105,8 @@ def test_a_store_that_has_saved_lets_a_session_begin_with_five_minutes_and_ancho
     with wiring.open(tmp_path / "earned" / "store.db", workspace=tmp_path / "earned") as engine:
         engine.evidence.add_savings(600_000.0, NOON)
     direct, earned, _ = bills(tmp_path / "earned", drive, "documented")
-    assert earned < 0.9 * direct
-    assert earned < proven
+    assert earned < 0.95 * direct, "less the prompt prefix, which keeps its hour"
+    assert earned < 0.95 * proven
     with wiring.open(tmp_path / "earned" / "store.db", workspace=tmp_path / "earned") as engine:
         assert engine.evidence.reserve(0.0) == RESERVE, "what was saved outlives the process"
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from pagein.providers.wire import check_body, decode
-from pagein.providers.wire.ttl_edits import anchor_ttl, split_ttl
+from pagein.providers.wire.ttl_edits import anchor_ttl, shorten_ttl, split_ttl
 
 SHORT, LONG = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
 
@@ -19,6 +19,16 @@ def test_an_anchor_in_front_of_breakpoints_with_both_lifetimes_has_that_of_the_n
     body = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages}).encode()
     made = json.loads(anchor_ttl(decode(body, "anthropic"), 0).body())
     assert made["messages"][0]["content"][0]["cache_control"] == LONG
+    assert not check_body(made, "anthropic")
+
+
+def test_tools_and_instructions_keep_their_hour_where_the_rest_is_shortened() -> None:
+    instructions = [{"type": "text", "text": "be brief", "cache_control": LONG}]
+    asked = {"system": instructions, "messages": [said("user", LONG), said("assistant"), said("user", LONG)]}
+    body = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 9, **asked}).encode()
+    made = json.loads(shorten_ttl(decode(body, "anthropic")).body())
+    assert made["system"] == instructions
+    assert [one["content"][0].get("cache_control") for one in made["messages"]] == [SHORT, None, SHORT]
     assert not check_body(made, "anthropic")
 
 

@@ -244,7 +244,8 @@ def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, mes
     # a longer TTL than the client's is believed if the provider charges for it
     is_charged = not terms.lengthens or usage.written_1h > 0
     lifetime = terms.asking if is_charged else terms.lifetimes.asked
-    long = float(usage.written_1h) if terms.split >= 0 else 0.0
+    # the prompt prefix keeps the hour of a client whose other breakpoints are shortened
+    long = float(usage.written_1h) if terms.split >= 0 or terms.shortens else 0.0
     request = Request(terms.at, lifetime, size, new, float(usage.written), rewritten, terms.front, long)
     lease = cache_keepalive.lease_after_request(before, terms.lifetimes, request)
     anchors = lifetime > terms.lifetimes.short

@@ -63,11 +63,16 @@ def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> RequestBrea
 
 
 def shorten_ttl(request: WireRequest) -> WireRequest:
-    """Change every one-hour breakpoint of a request to five minutes."""
+    """Change every one-hour breakpoint behind the prompt prefix to five minutes.
+
+    Tools and instructions keep their hour: the next session reads their entries, and it may begin after a pause.
+    """
     marks = marks_in(request.fields, request.items)
     if marks is None:
         return request
-    changed = {place: _without_ttl(mark) for place, mark in marks.places if mark.get("ttl") == _LONG}
+    changed = {
+        place: _without_ttl(mark) for place, mark in marks.places if place[0] > SYSTEM and mark.get("ttl") == _LONG
+    }
     made = with_marks(request, Changes(request.api, changed))
     if marks.automatic is None or marks.automatic.get("ttl") != _LONG:
         return made

@@ -13,7 +13,7 @@ from pagein.policy.economics.cache_keepalive import MARGIN
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheUsage, bill
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.policies.ledger import Ledger, Policy
+from pagein.replay.policies.ledger import SYSTEM_POSITION, Ledger, Policy
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, SizedCall
 from pagein.replay.prompt.recording import BillableSession
@@ -100,6 +100,13 @@ class KeptLedger(Ledger):
         return served
 
     def _breakpoints(self, model: str | None) -> tuple[Breakpoint, ...]:
+        """Return the breakpoints of the request. The prompt prefix keeps the TTL that the host asks for."""
+        marks = self._breakpoints_by_policy(model)
+        if self.recording.ttl != ONE_HOUR or not marks or marks[0].position != SYSTEM_POSITION:
+            return marks
+        return (Breakpoint(SYSTEM_POSITION, ONE_HOUR), *marks[1:])
+
+    def _breakpoints_by_policy(self, model: str | None) -> tuple[Breakpoint, ...]:
         frontier_before = self._frontier
         marks = super()._breakpoints(model)
         if self._first_changed:

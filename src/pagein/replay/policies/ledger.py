@@ -37,7 +37,8 @@ Changes: TypeAlias = dict[int, tuple[tuple[object, ...], Part, float]]
 SLICE_TOKENS = 1500.0
 RECALL_OUTPUT = 60.0
 SUMMARY_TOKENS, SUMMARY_OUTPUT = 2800.0, 2500.0
-_SYSTEM_POSITION = 1
+SYSTEM_POSITION = 1
+"""Position of the breakpoint behind the prompt prefix."""
 
 
 class Policy(Protocol):
@@ -375,14 +376,14 @@ class Ledger:
     def _breakpoints(self, model: str | None) -> tuple[Breakpoint, ...]:
         ttl = self.policy.ttl or self.recording.ttl
         end = self.cached_end
-        positions = {_SYSTEM_POSITION, end}
+        positions = {SYSTEM_POSITION, end}
         frontier = self.policy.frontier(self) - 1
         if not self._first_changed or self._first_changed > self._previous_end:
             positions.add(self._ends.get(model) or self._previous_end)  # a model that is back reads its own entry
         else:
             positions.add(self._readable(frontier))
             self._rewritten = end
-        if _SYSTEM_POSITION < frontier < end:
+        if SYSTEM_POSITION < frontier < end:
             positions.add(frontier)
             self._frontier = frontier
         positions.discard(0)
