@@ -3,16 +3,19 @@
  * fails leaves pi as it is without pagein.
  */
 
-import type { ExtensionAPI, ExtensionCommandContext, ExtensionContext } from "@mariozechner/pi-coding-agent";
+import type { ExtensionAPI, ExtensionCommandContext, ExtensionContext, Theme } from "@mariozechner/pi-coding-agent";
 import { showOverlay } from "./overlay.ts";
 import type { Answer, Insert, OfferedTool, Row } from "./protocol.ts";
 import { PageinSession } from "./session.ts";
 
+const RLM_WORDS = "on, off, status, cancel, config, inspect, externalize, store, trace, prompt, clear, resume";
 const COMMANDS = {
 	"readcache-status": "Show what pagein knows of the files that the model has read",
 	"readcache-refresh": "Show a file in full at its next read: PATH [FIRST-LAST]",
-	rlm: "Paging of old results: on, off, status, cancel, config, inspect, externalize, store, trace, prompt, clear, resume",
+	rlm: `Paging of old results: ${RLM_WORDS}`,
 };
+/** Characters of a call's arguments on pi's screen. */
+const LONGEST_CALL = 200;
 const TOOL_SECONDS = 120;
 /** Children may take longer than a look-up; pagein itself ends them earlier, by its settings. */
 const CHILD_SECONDS = 3600;
@@ -21,6 +24,9 @@ const ASKS_CHILDREN = /^rlm_(query|batch|extract)$/;
 const OURS = "x-pagein-";
 /** Where a copy of the extension says that it is at work: pi may find one in its own folder and one in the project's. */
 const AT_WORK = Symbol.for("pagein.pi");
+
+/** Fields by which a request asks its provider to take earlier results out, after the payload of another extension, say. */
+const EDITING = ["context_management", "truncation"];
 
 type Content = { type: string; text?: string };
 
@@ -41,8 +47,11 @@ function attach(pi: ExtensionAPI): void {
 	let edits = new Map<string, string>();
 	let inserts: Insert[] = [];
 	let hasToldCompaction = false;
+	let edited: Row = {};
+	let tui: typeof import("@mariozechner/pi-tui") | undefined;
 
 	const session = new PageinSession(async (welcome, ctx) => {
+		tui ??= await import("@mariozechner/pi-tui").catch(() => undefined);
 		for (const tool of welcome.tools) {
 			offered.set(tool.name, tool);
 			if (tool.active) register(tool);
@@ -78,12 +87,19 @@ function attach(pi: ExtensionAPI): void {
 	function register(tool: OfferedTool): void {
 		if (registered.has(tool.name)) return;
 		registered.add(tool.name);
+		const Text = tui?.Text;
 		pi.registerTool({
 			name: tool.name,
 			label: tool.label,
 			description: tool.description,
 			...(tool.snippet ? { promptSnippet: tool.snippet } : {}),
 			parameters: tool.parameters as never,
+			...(Text && {
+				renderCall(args: Row, theme: Theme) {
+					const told = theme.fg("muted", spelled(args));
+					return new Text(`${theme.fg("toolTitle", theme.bold(tool.label))} ${told}`, 0, 0);
+				},
+			}),
 			async execute(id, params, signal, _update, ctx) {
 				const call = { id, name: tool.name, input: params as Row };
 				const seconds = ASKS_CHILDREN.test(tool.name) ? CHILD_SECONDS : TOOL_SECONDS;
@@ -139,6 +155,7 @@ function attach(pi: ExtensionAPI): void {
 	for (const [name, description] of Object.entries(COMMANDS)) {
 		pi.registerCommand(name, {
 			description,
+			getArgumentCompletions: (prefix: string) => (name === "rlm" ? wordsOfRlm(prefix) : null),
 			async handler(args: string, ctx: ExtensionCommandContext) {
 				try {
 					const found = await session.demand("command", ctx, { name, args }, { seconds: TOOL_SECONDS });
@@ -197,13 +214,18 @@ function attach(pi: ExtensionAPI): void {
 		return undefined;
 	});
 
+	pi.on("before_provider_request", (event) => {
+		const asked = (event.payload ?? {}) as Row;
+		edited = Object.fromEntries(EDITING.filter((name) => name in asked).map((name) => [name, asked[name]]));
+	});
+
 	pi.on("tool_result", async (event, ctx) => {
 		if (!session.watched?.results.includes(event.toolName)) return undefined;
 		const content = event.content as Content[];
 		if (content.some((one) => one.type !== "text")) return undefined;
 		const call = { id: event.toolCallId, name: event.toolName, input: event.input as Row };
 		const text = content.map((one) => one.text ?? "").join("");
-		const told = { call, text, details: event.details ?? null, error: event.isError };
+		const told = { call, text, details: event.details ?? null, error: event.isError, edited };
 		const patch = await session.ask("tool_result", ctx, told, { signal: ctx.signal });
 		if (patch?.failure) session.tell(ctx, `pagein: ${patch.failure}`);
 		if (patch === undefined || (patch.text === null && patch.details === null)) return undefined;
@@ -216,7 +238,8 @@ function attach(pi: ExtensionAPI): void {
 	});
 
 	pi.on("context", async (event, ctx) => {
-		const found = session.watched?.context ? await session.ask("context", ctx, { usage: usage(ctx) }) : undefined;
+		const asked = { usage: usage(ctx), edited };
+		const found = session.watched?.context ? await session.ask("context", ctx, asked) : undefined;
 		if (found?.failure) session.tell(ctx, `pagein: ${found.failure}`);
 		if (found?.reset) {
 			edits = new Map();
@@ -254,6 +277,19 @@ function putHeaders(model: { headers?: Record<string, string> }, headers: Record
 	const others = Object.entries(model.headers ?? {}).filter(([name]) => !name.startsWith(OURS));
 	if (others.length === 0 && Object.keys(headers).length === 0) delete model.headers;
 	else model.headers = { ...Object.fromEntries(others), ...headers };
+}
+
+/** The arguments of a call on a line. Control characters are escaped. */
+function spelled(args: Row | undefined): string {
+	const told = Object.entries(args ?? {}).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+	const line = told.join(" ");
+	return line.length > LONGEST_CALL ? `${line.slice(0, LONGEST_CALL)} ...` : line;
+}
+
+/** What may follow `/rlm`; null behind a whole word, where Enter is to send it. */
+function wordsOfRlm(prefix: string): { value: string; label: string }[] | null {
+	const found = RLM_WORDS.split(", ").filter((word) => word.startsWith(prefix) && word !== prefix);
+	return found.length > 0 ? found.map((word) => ({ value: word, label: word })) : null;
 }
 
 /** A text of pagein's own, as a message of the user. */

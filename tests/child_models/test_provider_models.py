@@ -1,6 +1,7 @@
 """Child models of each provider over real sockets, against the simulated provider; and every way to fail."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -230,6 +231,18 @@ def test_a_key_in_a_refusal_is_not_told_again() -> None:
     told = child_error(NotImplementedError(f"bad key {key}"), "a/b")
     assert told is not None
     assert key not in str(told)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_key_of_the_call_is_not_told_again_whatever_its_shape(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    variable = f"{model.partition('/')[0].partition('-')[0].upper()}_API_KEY"
+    assert variable in os.environ
+    monkeypatch.setenv(variable, "sk-1234")
+    refusal = {"error": 401, "message": "Incorrect API key provided: sk-1234. See our page.", "times": 0}
+    with SimulatedProvider([[{"text": "x"}, refusal]]) as provider, pytest.raises(RefusedKey) as told:
+        ask(provider, ASK, model=model)
+    assert "sk-1234" not in str(told.value)
+    assert "Incorrect API key provided: [key]. See our page." in str(told.value)
 
 
 def test_the_library_is_loaded_with_the_first_call_only() -> None:

@@ -79,6 +79,19 @@ def leave_to_gateway(pi: PiProcess, provider: SimulatedProvider) -> None:
     assert pi.command("new_session")["success"]
 
 
+def search_the_store(pi: PiProcess, place: PiPlace) -> None:
+    """Find nothing where there is nothing; take files into the store, and find a word of one of them there."""
+    missing = {"tool": "rlm_search", "args": {"pattern": "a text that nobody ever read"}}
+    pi.prompt([missing])
+    assert "No matches found" in pi.answers()[-1]
+    (place.workspace / "toll.py").write_text("def compute_toll(weight):\n    return 3 * weight\n", encoding="utf-8")
+    take = {"tool": "rlm_ingest", "args": {"paths": ["toll.py", "rows.py"]}}
+    pi.prompt([take], [{"tool": "rlm_search", "args": {"pattern": "compute_toll"}}])
+    told, found = pi.answers()[-2:]
+    assert "def compute_toll(weight):" in found
+    assert found.split("**")[1] in told, "by the id that the model was told"
+
+
 def test_a_long_session_pages_cancels_compaction_while_it_fits_and_goes_on_in_a_new_process(
     place: PiPlace, provider: SimulatedProvider
 ) -> None:
@@ -100,9 +113,7 @@ def test_a_long_session_pages_cancels_compaction_while_it_fits_and_goes_on_in_a_
         assert "no compaction, since the session fits" in pi.notices()[-1]
         assert not pi.command("compact")["success"]
 
-        missing = {"tool": "rlm_search", "args": {"pattern": "a text that nobody ever read"}}
-        pi.prompt([missing])
-        assert "No matches found" in pi.answers()[-1]
+        search_the_store(pi, place)
         assert shown_results(provider)[0] == stub
         assert "set for this branch" in pi.order("/rlm config maxIngestFiles=9").lower()
         assert "9" in pi.order("/rlm config").split("maxIngestFiles")[1].splitlines()[0]
@@ -179,5 +190,11 @@ def test_a_person_at_a_terminal_is_greeted_once_and_sees_the_widget_and_the_over
         terminal.wait(
             "row 395 of an output"
         )  # drawn anew without the overlay; the successor draws only what it covered
+        search = {"tool": "rlm_search", "args": {"pattern": "row 39.", "limit": 2}}
+        terminal.order(f"SCRIPT:{json.dumps([[search], [{'text': 'Found.'}]])}")
+        terminal.wait(r'rlm_search pattern="row 39\."')
+        terminal.type("/rlm ext")
+        terminal.wait("externalize")
+        terminal.type("\x7f" * len("/rlm ext"))
         terminal.order("/rlm off")
         terminal.wait("Paging is off")

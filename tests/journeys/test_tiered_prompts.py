@@ -246,3 +246,24 @@ def test_the_first_order_comes_from_the_symbol_map(tmp_path: Path) -> None:
     assert references == {"base.py": 5}
     assert min(first.tiers.items, key=lambda key: first.tiers.items[key].tier) == "base.py"
     assert first.request != unknown.request
+
+
+def test_a_preset_takes_the_size_of_a_cached_block_from_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def caches_history(settings: pagein.Settings | None = None) -> bool:
+        prompts = tiered(MODEL, rules="seed", settings=settings)
+        for number in range(8):
+            done = prompts.assemble(contents(number))
+        return any(done.tiers.tier(key) != "active" for key in done.tiers.items if key.startswith("history:"))
+
+    monkeypatch.chdir(tmp_path)
+    assert not caches_history()
+    assert caches_history(pagein.Settings(cache_min_tokens=10))
+    monkeypatch.setenv("PAGEIN_CACHE_MIN_TOKENS", "10")
+    assert caches_history()
+    (tmp_path / "pagein.toml").write_text("cache_buffer_multiplier = 1000.0")
+    assert not caches_history()
+    monkeypatch.setenv("PAGEIN_CACHE_BUFFER_MULTIPLIER", "-1")
+    with pytest.raises(BadSetting, match="cache_buffer_multiplier"):
+        caches_history()

@@ -109,7 +109,9 @@ def call(**params: object) -> dict[str, object]:
     ],
 )
 def test_strangers_are_refused(served: tuple[str, str], headers: dict[str, str], status: int) -> None:
-    assert post(served, {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, **headers)[0] == status
+    answer = post(served, {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, **headers)
+    assert answer[0] == status
+    assert ("Authorization: Bearer" in str(answer[1])) == (status == 401)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.pi_host.fake_pi import FakePi
 
 import pagein
+from pagein.model.entries import RequestSent
 from pagein.pi_host.branch import UnknownEntry
 from pagein.pi_host.host import PiSettings
 from pagein.pi_host.protocol import BranchDelta, ContextEvent, ModelCall, ToolResultEvent
@@ -64,6 +66,28 @@ def test_what_pi_answered_otherwise_than_the_file_says_is_left_alone(pi: FakePi)
     call = {"id": "call_x", "name": "read", "input": {"path": "a.txt"}}
     patch = pi.ask("tool_result", call=call, text="1: line 1 of the text", details=None)
     assert patch == {"text": None, "details": None, "failure": ""}
+
+
+@pytest.mark.parametrize(
+    ("edited", "is_marked"),
+    [
+        ({}, True),
+        ({"context_management": {"edits": [{"type": "clear_thinking_20251015"}]}}, True),
+        ({"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}, False),
+        ({"truncation": "auto"}, False),
+    ],
+)
+def test_where_the_provider_may_take_results_out_no_marker_rests_on_one(
+    pi: FakePi, edited: dict[str, Any], *, is_marked: bool
+) -> None:
+    pi.call(read())
+    call = {"id": "call_x", "name": "read", "input": {"path": "a.txt"}}
+    patch = pi.ask("tool_result", call=call, text=TEXT, details=None, edited=edited)
+    assert (patch["text"] is not None) == is_marked
+    pi.ask("context", edited=edited)
+    journal = pi.engine.session("pi-s1").journal
+    sent = [one.body for one in journal.entries.values() if isinstance(one.body, RequestSent)]
+    assert [one.clears for one in sent][1:] == [not is_marked]
 
 
 def test_a_range_in_the_path_reaches_pis_tool_as_offset_and_limit_and_a_wrong_one_is_refused(pi: FakePi) -> None:

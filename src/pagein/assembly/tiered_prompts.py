@@ -32,9 +32,11 @@ from pagein.providers.tokens.counters import counter_for
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body, format_named
 from pagein.providers.wire.laid_requests import render_prompt
+from pagein.settings.sources import load_config
 from pagein.workspace.stability_file import read_stability, write_stability
 
 if TYPE_CHECKING:
+    from pagein.engine.engine import Settings
     from pagein.engine.session import Session
 
 _REMEMBERED: Final = 1 << 14
@@ -66,6 +68,7 @@ def tiered(
     stability_file: str | Path | None = None,
     api: Api = "anthropic",
     max_tokens: int = 8192,
+    settings: "Settings | None" = None,
 ) -> "TieredPrompts":
     """Begin to assemble prompts in the tiered layout.
 
@@ -73,13 +76,21 @@ def tiered(
     session: keeps the tiers in its journal, so that they survive a restart.
     stability_file: keeps the tiers in a file of the seed design, for choices with the promotion `ripple`.
     api: wire format of the requests.
+    settings: give a preset `cache_min_tokens` and `cache_buffer_multiplier`; None for the configured settings, from files and
+        the environment.
 
     Raises BadSetting for options that do not go together.
     """
-    chosen = preset(rules) if isinstance(rules, str) else rules
+    chosen = _configured(preset(rules), settings) if isinstance(rules, str) else rules
     if stability_file is not None and (session is not None or chosen.promotion != "ripple"):
         raise BadSetting("a stability file holds the tiers of preset 'seed', and only without a session")
     return TieredPrompts(model, chosen, _keeper(session, stability_file), api, max_tokens)
+
+
+def _configured(rules: TierRules, settings: "Settings | None") -> TierRules:
+    told = load_config().engine if settings is None else settings
+    gating = {"cache_min_tokens": told.cache_min_tokens, "cache_buffer_multiplier": told.cache_buffer_multiplier}
+    return replace(rules, **gating)  # type: ignore[arg-type]
 
 
 class TieredPrompts:

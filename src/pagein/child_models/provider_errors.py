@@ -1,8 +1,9 @@
 """Name failed calls of child models by who must act.
 
-A provider may repeat a key in its refusal. Every message therefore goes through the same removal of keys as a log line.
+A provider may repeat a key in its refusal. Keys are therefore taken out of every message.
 """
 
+from collections.abc import Collection
 from typing import Final, TypeAlias
 
 from pydantic_ai.exceptions import (
@@ -29,7 +30,7 @@ from pagein.errors import (
     UnknownModel,
     UnsupportedCall,
 )
-from pagein.policy.privacy.exclusions import keys_in
+from pagein.policy.privacy.sent_keys import without_keys
 
 _Meaning: TypeAlias = tuple[type[Exception] | tuple[type[Exception], ...], type[ChildModelError], str]
 
@@ -51,12 +52,13 @@ _FAILED: Final = 500
 _UNSENT: Final = ("ConnectError", "ConnectTimeout")
 
 
-def child_error(problem: BaseException, model: str) -> ChildModelError | None:
+def child_error(problem: BaseException, model: str, sent: Collection[str] = ()) -> ChildModelError | None:
     """Return the error for a failed call; None for a bug.
 
-    model: as named by the caller.
+    model: as named by the caller. sent: the keys that the calls were sent with.
     """
-    words = _without_keys(_words(problem))
+    words = without_keys(_words(problem), sent)
+    words = words if len(words) <= _LONGEST else words[:_LONGEST] + " ..."
     if any(sign in words.lower() for sign in _STREAM):
         return UnsupportedCall(f"{model} answers only in a stream: {words}")
     status = problem.status_code if isinstance(problem, ModelHTTPError) else 0
@@ -90,9 +92,3 @@ def _words(problem: BaseException) -> str:
         if isinstance(error, dict) and isinstance(error.get("message"), str):
             return str(error["message"])
     return str(getattr(problem, "message", "")) or str(problem) or type(problem).__name__
-
-
-def _without_keys(words: str) -> str:
-    for span in reversed(keys_in(words)):
-        words = f"{words[: span.start]}[key]{words[span.end :]}"
-    return words if len(words) <= _LONGEST else words[:_LONGEST] + " ..."

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pagein.errors import BadSetting, RefusedKey, UnknownModel
+from pagein.policy.privacy.sent_keys import sent_keys
 from pagein.ports import ChildAnswer, ChildRequest
 from pagein.providers.vendors import VENDORS
 
@@ -53,6 +54,7 @@ class ProviderModels:
         }
         self._models: dict[str, Model[Any]] = {}
         self._http: httpx2.AsyncClient | None = None
+        self._sent: set[str] = set()
 
     @property
     def default_model(self) -> str:
@@ -89,7 +91,7 @@ class ProviderModels:
                 # no request went out: the model has no structured output beside tools, so the prompt alone asks for it
                 return await self._call(model, replace(request, schema=None), named)
         except Exception as problem:
-            found = child_error(problem, named)
+            found = child_error(problem, named, self._sent)
             if found is None:
                 raise
             raise found from problem
@@ -167,5 +169,10 @@ class ProviderModels:
             self._http = httpx2.AsyncClient(
                 timeout=httpx2.Timeout(None, connect=_SECONDS_TO_CONNECT),
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+                event_hooks={"request": [self._note_keys]},
             )
         return self._http
+
+    async def _note_keys(self, request: "httpx2.Request") -> None:
+        """Keep the key of a request, to take it out of errors. Each library finds its key in its own way."""
+        self._sent |= sent_keys(request.headers.items())

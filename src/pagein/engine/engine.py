@@ -38,6 +38,7 @@ from pagein.policy.pools.pool_values import USUAL, PoolRules
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.policy.reads.read_request import DEFAULTS, ReadingSettings
 from pagein.policy.stubs.manifest import BUDGET
+from pagein.policy.tiers.tier_rules import BUFFER, MIN_TOKENS
 from pagein.ports import BlobStore, JournalStore, SnapshotStore, TokenCounter
 from pagein.providers.prices.model_abilities import abilities
 from pagein.providers.validity import Api
@@ -69,6 +70,7 @@ class Settings:
     marks: whether pagein only respects the client's cache breakpoints, or adds its own at changes and the frontier.
     floor_paging: when tools that earlier sessions did not use wait for a search. Unless never, attachments are sent once.
     deprecated_tools: whether a model is also offered the tools that `read` has replaced.
+    cache_min_tokens, cache_buffer_multiplier: smallest cached block of stability tiers, and the margin on it (`TierRules`).
     layout, pooled_clients: the layout of new conversations; for `pooled` the names of its clients, empty for every client.
     """
 
@@ -89,6 +91,8 @@ class Settings:
     deprecated_tools: bool = False
     layout: Literal["inline", "pooled"] = "inline"
     pooled_clients: tuple[str, ...] = ()
+    cache_min_tokens: int = MIN_TOKENS
+    cache_buffer_multiplier: float = BUFFER
 
     def __post_init__(self) -> None:
         if self.manifest_budget < 1:

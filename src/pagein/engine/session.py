@@ -229,6 +229,8 @@ class Session(DelegatedQuestions):
         with self._log.lock:
             if folder != self._folder:
                 self._folder = folder
+                if "pools" in self.__dict__:
+                    self.pools.work_in(folder)
                 files = None if outside is None else outside.folder(folder)
                 self._window.reads = (
                     None if outside is None or files is None else SessionReads(self._log, proofs, outside, files)

@@ -73,9 +73,15 @@ class SessionPools:
         folder: str = "",
     ) -> None:
         self._log, self._outside, self._files, self._recalls = log, outside, files, recalls
-        self._folder, self._rules = folder, rules
+        self._rules = rules
         self._pure = PoolFold(log.name, rules=rules, stored=self.stored)
-        self._fold: Fold[PoolWalk] = Fold(log.journal, self._pure.start(folder), self._pure.step, takes=TAKES)
+        self.work_in(folder)
+
+    def work_in(self, folder: str) -> None:
+        """Set the folder by which relative paths name files."""
+        self._folder = folder
+        start = self._pure.start(folder)
+        self._fold: Fold[PoolWalk] = Fold(self._log.journal, start, self._pure.step, takes=TAKES)
 
     @property
     def state(self) -> PoolState:
@@ -347,6 +353,9 @@ class SessionPools:
         return PoolReply(text, object_id, failure=self._note(PinNote(Wish(act, object_id).at(self._log.leaf))))
 
     def _note(self, note: Note) -> str | None:
+        if isinstance(note, PoolNote):  # who follows the journal later gets the same pools
+            bounds = None if self._rules == USUAL else self._rules.bounds
+            note = replace(note, bounds=bounds, folder=self._folder)
         try:
             with self._log.turn():
                 self._log.note(note)

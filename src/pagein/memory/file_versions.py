@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from pagein.errors import DamagedBlob, MissingBlob
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_machines import SessionMachines
 from pagein.model.file_homes import home_of_path
 from pagein.model.journal_notes import ReadNote
 from pagein.model.links import Resolution
-from pagein.model.names import ContentHash
 from pagein.model.object_names import object_name, request_name
 from pagein.model.pool_notes import PoolNote
 from pagein.model.read_events import FileRead, FileWrite
@@ -120,7 +118,7 @@ class FileVersions:
         known = self._known.get(event.path)
         if known is not None and known.metadata.get("file_hash") == event.version.hex:
             return
-        text = self._stored(event.version)
+        text = self._writer.text(event.version.hex)
         deed = FileDeed(
             event.path,
             "read" if isinstance(event, FileRead) else "write" if event.whole else "edit",
@@ -139,18 +137,12 @@ class FileVersions:
             is_known = known is not None and known.metadata.get("file_hash") == act.version
             if act.type not in ("file", "note") or not act.path or not act.version or is_known:
                 continue
-            text = self._stored(ContentHash(act.version))
+            text = self._writer.text(act.version)
             if text is not None:
                 self._wanted[act.path] = act.id
                 deed = FileDeed(act.path, "read", "whole", text, total=text.count("\n") + 1, proof="shown")
                 facts = {**origin, "file_hash": act.version}
                 self._keep(act.path, self._write(deed, cause, facts, "", number, 0))
-
-    def _stored(self, name: ContentHash) -> str | None:
-        try:
-            return self._writer.store.get(name).decode()
-        except (MissingBlob, DamagedBlob, UnicodeDecodeError):
-            return None
 
     def _home(self, path: str) -> str:
         return home_of_path(path, self._session, self._machine)

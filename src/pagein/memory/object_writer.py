@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from pagein.errors import DamagedBlob, MissingBlob
 from pagein.memory.redacted_drafts import DraftRedaction
 from pagein.model.derived_versions import INDEXER
+from pagein.model.names import ContentHash
 from pagein.model.values import Value
 from pagein.model.version_hash import SealedDraft
 from pagein.model.versions import Draft, Version, Writer
@@ -77,6 +79,13 @@ class ObjectWriter:
     def unstored(self, draft: Draft, cause: Cause) -> Version:
         """Return the version of a draft without storing the version. Its number is 0."""
         return SealedDraft.of(draft).version(sequence=0, number=0, at=cause.at, writer=self.by(cause))
+
+    def text(self, version: str) -> str | None:
+        """Return the stored text of this hash; None for a lost one, or for bytes that are no text."""
+        try:
+            return self.store.get(ContentHash(version)).decode()
+        except (MissingBlob, DamagedBlob, UnicodeDecodeError):
+            return None
 
     @staticmethod
     def by(cause: Cause) -> Writer:

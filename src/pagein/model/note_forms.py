@@ -311,7 +311,7 @@ def _decode_search_measure(data: str) -> SearchMeasureNote:
 
 def _encode_pool(note: PoolNote) -> str:
     acts = [_nonempty(**{one.name: getattr(act, one.name) for one in fields(act)}) for act in note.acts]
-    return encode_json(_nonempty(acts=acts, trace=note.trace)).decode()
+    return encode_json(_nonempty(acts=acts, trace=note.trace, bounds=note.bounds, folder=note.folder)).decode()
 
 
 def _decode_pool(data: str) -> PoolNote:

@@ -12,6 +12,7 @@ from pagein.delegation.call_tree import PROCESS_CALLS
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
 from pagein.errors import BadSetting, HostError
+from pagein.model.json_text import encode_json
 from pagein.model.objects import ObjectId
 from pagein.pi_host import commands, paging_commands
 from pagein.pi_host.branch import PiBranch, UnknownEntry
@@ -43,6 +44,7 @@ from pagein.pi_host.read_cache import ReadCache, ReadCacheMode
 from pagein.pi_host.session_config import read_config
 from pagein.pi_host.widget import widget_lines
 from pagein.pi_host.window import Window
+from pagein.providers.wire.server_edits import may_clear_results
 
 _WATCHED_CALLS: Final = ("read", "write", "edit", "bash")
 _WATCHED_RESULTS: Final = ("read", "write", "edit")
@@ -236,7 +238,7 @@ class PiHost:
     def _answer_read(self, event: ToolCallEvent | ToolResultEvent, rooms: "_Rooms") -> CallVerdict | Patch:
         if isinstance(event, ToolCallEvent):
             return CallVerdict() if self._around.is_off() else rooms.reads.judge(event.call)
-        is_left = self._gateway or rooms.pools.is_used or self._around.is_off()
+        is_left = self._gateway or rooms.pools.is_used or self._around.is_off() or _clears(event.edited)
         return Patch() if is_left else rooms.reads.patch(event)
 
     def _edits(self, event: ContextEvent, rooms: "_Rooms", *, pages: bool) -> WindowEdits:
@@ -246,9 +248,10 @@ class PiHost:
             rooms.pools.forget_changes()
             return WindowEdits(reset=True, widget=())
         if rooms.pools.is_used:
-            edits = rooms.pools.edits(self._around.now())
+            edits = rooms.pools.edits(self._around.now(), clears=_clears(event.edited))
         else:
-            edits = rooms.window.edits(self._around.now(), pages=pages, usage=event.usage)
+            clears = _clears(event.edited)
+            edits = rooms.window.edits(self._around.now(), pages=pages, usage=event.usage, clears=clears)
         return replace(edits, widget=self._widget(rooms, pages=pages))
 
     def _prompt(self, rooms: "_Rooms", *, pages: bool) -> str:
@@ -372,3 +375,8 @@ def _refusal(hello: Hello) -> str:
         f"pi's extension ({hello.extension}, protocol {hello.protocol}) and pagein ({__version__}, protocol {PROTOCOL}) do not "
         f"work together. {newer[0].upper()}{newer[1:]} is too old: {remedy}"
     )
+
+
+def _clears(edited: Mapping[str, object]) -> bool:
+    """Return whether a provider may have taken results out, so that no marker can rest on them."""
+    return bool(edited) and may_clear_results({name: encode_json(value) for name, value in edited.items()})

@@ -88,12 +88,15 @@ class PooledView:
     def _here(self) -> PooledBranch:
         return self._windows[self._session.leaf]
 
-    def edits(self, at: float) -> WindowEdits:
-        """Return the edits for the next request, and journal the request as sent. at: seconds since 1970."""
+    def edits(self, at: float, *, clears: bool = False) -> WindowEdits:
+        """Return the edits for the next request, and journal the request as sent.
+
+        at: seconds since 1970. clears: whether the provider may take earlier results out.
+        """
         session, before = self._session, self._here
         told = self._told[session.leaf]
         session.note(self._facts(before, told, at))
-        request = session.advance(at, CLOSED_GATE)
+        request = session.advance(at, replace(CLOSED_GATE, rereads=not clears))
         self._branch.stay()
         now, self._is_full = self._here, False
         if not session.is_kept:

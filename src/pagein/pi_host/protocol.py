@@ -130,6 +130,7 @@ class ToolResultEvent:
     """A tool has run. The reply is a `Patch`.
 
     text: the text of its result. details: as pi will keep them.
+    edited: the fields of the last request by which a provider is asked to take earlier results out.
     """
 
     branch: BranchDelta
@@ -137,6 +138,7 @@ class ToolResultEvent:
     text: str
     details: Row | None = None
     error: bool = False
+    edited: Row = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +202,12 @@ class ContextEvent:
     """A request is about to be sent. The reply is a `WindowEdits`.
 
     usage: None while pi does not know it.
+    edited: the fields of the request before it by which a provider is asked to take earlier results out.
     """
 
     branch: BranchDelta
     usage: WindowUsage | None = None
+    edited: Row = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,12 +45,14 @@ class Window:
         self._crowded = False
         self.shown: dict[str, str] | None = None
 
-    def edits(self, at: float, *, pages: bool, usage: WindowUsage | None = None) -> WindowEdits:
+    def edits(self, at: float, *, pages: bool, usage: WindowUsage | None = None, clears: bool = False) -> WindowEdits:
         """Return the edits for the next request, and journal the request as sent.
 
-        at: seconds since 1970. pages: whether results may leave the window.
+        at: seconds since 1970. pages: whether results may leave the window. clears: whether the provider may take
+        earlier results out.
         """
-        request = self._session.advance(at, _PAGES if pages and usage is not None else CLOSED_GATE)
+        gate = _PAGES if pages and usage is not None else CLOSED_GATE
+        request = self._session.advance(at, replace(gate, rereads=not clears))
         self._branch.stay()
         self._crowded = request.crowded
         goes_on = self._began and request.keep == self._length

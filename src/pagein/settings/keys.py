@@ -23,9 +23,10 @@ from pagein.policy.guards.limits import PROFILES
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.vendors import VENDORS
 from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
+from pagein.settings.layout_keys import LAYOUT
 
 _RESIDENCY, _PREVIEWS, _VALVE, _CHILDREN, _ENGINE = PRICED, Previews(), Valve(), USUAL_LIMITS, Settings()
-_READING, _RECALL, _GUARDS, _POOLS = _ENGINE.reading, _ENGINE.recall, _ENGINE.guards, _ENGINE.pools
+_READING, _RECALL, _GUARDS = _ENGINE.reading, _ENGINE.recall, _ENGINE.guards
 _GATEWAY: Final = {one.name: one.default for one in fields(GatewaySettings)}
 AGES: Final = {name: age for name, age in _RESIDENCY.rules.ages.items() if age.says}
 """The ages of the residency table that users may set."""
@@ -142,23 +143,7 @@ ENGINE: Final[tuple[Key, ...]] = (
         ("refuse", "warn", "off"),
         "What the tool `read` does about files in `vendor`, `node_modules`, `.git` and `dist`.",
     ),
-    choice(
-        "layout",
-        _ENGINE.layout,
-        ("inline", "pooled"),
-        "How the gateway and pi's extension show new conversations. `pooled`: results and files are objects beside the conversation, which the model activates and deactivates. It needs `recall`. A conversation keeps the layout with which it began.",
-    ),
-    texts(
-        "pooled_clients",
-        'With `layout = "pooled"`: the clients whose conversations are pooled, such as `claude-code`, `codex`, `opencode` or `pi`. Empty: every client.',
-    ),
-    whole("pool_calls", _POOLS.recent_calls, "In a pooled window: calls of a turn whose outputs stay active."),
-    whole(
-        "pool_turns",
-        _POOLS.recent_turns,
-        "In a pooled window: turns whose calls stay active, the current one included.",
-    ),
-    whole("pool_by_hand", _POOLS.by_hand, "In a pooled window: activations that stay without a pin, the newest ones."),
+    *LAYOUT,
     flag(
         "deprecated_tools",
         default=False,

@@ -85,6 +85,8 @@ def test_a_marked_prefix_is_written_once_and_read_by_the_next_child() -> None:
     ("item", "error"),
     [
         ({"error": 401}, RefusedKey),
+        ({"error": 401, "message": "Incorrect API key: own-key"}, RefusedKey),
+        ({"error": 400, "message": "own-key is no key"}, RefusedRequest),
         ({"error": 404}, UnknownModel),
         ({"error": 429, "retry_after": 7}, Overloaded),
         ({"error": 529}, Overloaded),

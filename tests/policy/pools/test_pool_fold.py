@@ -239,6 +239,20 @@ def test_a_read_of_some_lines_that_shows_another_file_makes_the_known_content_un
     assert story.state.index[file].content == "unread"
 
 
+def test_a_notice_that_a_file_is_empty_makes_the_known_content_unknown() -> None:
+    notice = "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>"
+    story = Story(client="claude-code").says()
+    reads = partial(story.calls, tool="Read", file_path="/repo/a.py")
+    reads("r", output="     1\tone\n     2\ttwo")
+    file = story.file("a.py")
+    told = "<system-reminder>Warning: the file exists but is shorter than the provided offset (9).</system-reminder>"
+    assert reads("o", output=told).state.is_active(file)
+    reads("e", output=notice)
+    assert not story.state.is_active(file)
+    assert story.state.index[file].content == "unread"
+    assert reads("a", output="     1\tone").state.index[file].chars == len("one")
+
+
 def test_the_move_of_an_active_file_is_told() -> None:
     story = Story().says().calls("r", "read", "x = 1\n", path="a.py").asks().calls("m", command="mv a.py b.py")
     assert ("updated", story.file("b.py")) in [(one.kind, one.id) for one in story.state.news_at(story.state.messages)]

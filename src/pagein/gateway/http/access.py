@@ -33,7 +33,8 @@ _UNKNOWN: Final = 401
 _WRONG_NAME: Final = "pagein is not served under that name; see --allow-host"
 _OTHER_SITE: Final = "pagein is not served to pages of other sites"
 _CLOSED: Final = (
-    "this wants pagein's token: open the link that pagein serve printed, or send the token as the header x-pagein-token"
+    "this wants pagein's token: open the link that pagein serve printed; a program sends the header "
+    "Authorization: Bearer TOKEN (or x-pagein-token: TOKEN)"
 )
 _OTHER_GATEWAYS: Final = "the token in this address is not this gateway's: take the address that pagein serve prints"
 _CLOSED_TO_ALL: Final = (

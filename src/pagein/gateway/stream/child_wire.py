@@ -8,7 +8,7 @@ Rules of this file
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal
 
@@ -23,7 +23,7 @@ from pagein.errors import (
 )
 from pagein.model.json_text import array_of, decode_json, encode_json
 from pagein.model.messages import Block, Message, Other, Text, ToolCall, Usage
-from pagein.policy.privacy.exclusions import keys_in
+from pagein.policy.privacy.sent_keys import without_keys
 from pagein.ports import ChildAnswer, ChildRequest
 from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
 from pagein.providers.validity import Api
@@ -70,23 +70,27 @@ def child_body(request: ChildRequest, api: Api, model: str) -> bytes:
     return encode_json(body)
 
 
-def child_answer(body: bytes, api: Api, named: str, names: Sequence[str]) -> ChildAnswer:
+def child_answer(body: bytes, api: Api, named: str, names: Sequence[str], sent: Collection[str] = ()) -> ChildAnswer:
     """Return the answer in the body of a response without a stream.
 
-    named: the model that was asked. names: of the tools that were offered.
+    named: the model that was asked. names: of the tools that were offered. sent: the keys of the request.
     Raises BrokenConnection for a body that is no answer.
     """
     value = decoded_object(body)
     if value is None or isinstance(value.get("error"), dict):
-        raise BrokenConnection(f"the answer of {named} could not be read: {_words(body)}")
-    return reply_answer(format_named(api).answers.whole(value), api, text_at(value, "model") or named, names)
+        raise BrokenConnection(f"the answer of {named} could not be read: {_words(body, sent)}")
+    return reply_answer(format_named(api).answers.whole(value), api, text_at(value, "model") or named, names, sent)
 
 
-def reply_answer(reply: ModelReply, api: Api, named: str, names: Sequence[str]) -> ChildAnswer:
+def reply_answer(
+    reply: ModelReply, api: Api, named: str, names: Sequence[str], sent: Collection[str] = ()
+) -> ChildAnswer:
     """Return the answer in a reply. Raises BrokenConnection for a reply that is incomplete or has an error."""
     form = format_named(api)
     if reply.error:
-        raise BrokenConnection(f"the answer of {named} ended with an error of the provider: {reply.error}")
+        raise BrokenConnection(
+            f"the answer of {named} ended with an error of the provider: {without_keys(reply.error, sent)}"
+        )
     if not reply.finished:
         raise BrokenConnection(f"the answer of {named} ended before it was complete")
     blocks: list[Block] = []
@@ -101,9 +105,14 @@ def reply_answer(reply: ModelReply, api: Api, named: str, names: Sequence[str]) 
     return ChildAnswer(tuple(blocks), usage, stop, named)
 
 
-def http_error(status: int, body: bytes, retry_after: float | None, named: str) -> ChildModelError:
-    """Return what a refused call stands for. retry_after: seconds that the provider asks to wait; None if it does not say."""
-    words = _words(body)
+def http_error(
+    status: int, body: bytes, retry_after: float | None, named: str, sent: Collection[str] = ()
+) -> ChildModelError:
+    """Return what a refused call stands for.
+
+    retry_after: seconds that the provider asks to wait; None if it does not say. sent: the keys of the request.
+    """
+    words = _words(body, sent)
     if "stream" in words.lower() and status < _FAILED and status not in _BUSY:
         return UnsupportedCall(f"{named} answers only in a stream: {words}")
     if status in _NO_KEY:
@@ -124,13 +133,12 @@ def _said(message: Message) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _words(body: bytes) -> str:
+def _words(body: bytes, sent: Collection[str]) -> str:
     """Return what the provider said about an error, without keys."""
     value = decoded_object(body) or {}
     error = value.get("error")
-    words = text_at(error, "message") or text_at(value, "message") or body[:_LONGEST].decode("utf-8", "replace")
-    for span in reversed(keys_in(words)):
-        words = f"{words[: span.start]}[key]{words[span.end :]}"
+    words = text_at(error, "message") or text_at(value, "message") or body.decode("utf-8", "replace")
+    words = without_keys(words, sent)
     return words if len(words) <= _LONGEST else words[:_LONGEST] + " ..."
 
 

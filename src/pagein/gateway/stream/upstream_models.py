@@ -19,6 +19,7 @@ from pagein.errors import BrokenConnection
 from pagein.gateway.stream.answer_tee import Tee
 from pagein.gateway.stream.child_wire import asked_wait, child_answer, child_body, http_error, reply_answer
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, pieces_of, read_start
+from pagein.policy.privacy.sent_keys import sent_keys
 from pagein.ports import ChildAnswer, ChildRequest
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
@@ -61,20 +62,21 @@ class UpstreamModels:
             async with self._send(body, model) as answer:
                 is_whole = await read_start(pieces_of(answer), found)
                 status, wait = answer.status, asked_wait(answer.headers, time.time())  # noqa: TID251 -- the rim reads the clock
+                sent = sent_keys(answer.request_info.headers.items())
                 is_stream = answer.headers.get("Content-Type", "").lower().startswith(_STREAM)
         except (*UPSTREAM, BrokenAnswer) as problem:
             raise BrokenConnection(f"the connection to {named} failed: {type(problem).__name__}") from problem
         whole = b"".join(found)
         if status != _OK:
-            raise http_error(status, whole, wait, named)
+            raise http_error(status, whole, wait, named, sent)
         if not is_whole:
             raise BrokenConnection(f"the answer of {named} is too long to be read")
         names = [one.name for one in request.tools]
         if not is_stream:
-            return await asyncio.to_thread(child_answer, whole, self._api, named, names)
+            return await asyncio.to_thread(child_answer, whole, self._api, named, names, sent)
         tee = Tee(self._api, [("content-type", _STREAM)])
         tee.feed(whole)
-        return reply_answer(await asyncio.to_thread(tee.reply), self._api, named, names)
+        return reply_answer(await asyncio.to_thread(tee.reply), self._api, named, names, sent)
 
     async def close(self) -> None:
         """Do nothing: the connections are the gateway's."""

@@ -162,6 +162,8 @@ def file_deeds(
             continue  # told with the file that was moved
         path = absolute_path(access.path, folder)
         deeds = [_deed(texts, profile, staying, access, path, None if hidden else reading.shown, hidden=hidden)]
+        if access.op == "read" and profile.is_empty(call, result):
+            deeds = [FileDeed(path, "read", "part", "", total=1, proof="shown")]  # it may be one line end
         if access.op == "edit" and access.path in moves:
             to = absolute_path(moves[access.path], folder)
             deeds = [replace(deeds[0], path=to, deed="move", other=path), FileDeed(path, "delete", "name", other=to)]

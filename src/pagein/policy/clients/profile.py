@@ -85,6 +85,7 @@ class Profile:
     trims: whether blank lines around shell output are lost.
     counts_last: whether a trailing newline counts as one more line in its reads.
     repeat: its own answer to a read that it answered before; never matches if it has none.
+    empty: its notice that a file which it was to show is empty; never matches if it has none.
     proves: whether any of its results shows lines of a file for certain, so that a later read may be answered by them.
     """
 
@@ -97,6 +98,7 @@ class Profile:
     trims: bool = True
     counts_last: bool = True
     repeat: re.Pattern[str] = _FAILS
+    empty: re.Pattern[str] = _FAILS
     proves: bool = True
 
     def effect_of(self, call: ToolCall) -> CallEffect:
@@ -122,6 +124,10 @@ class Profile:
     def is_repeat(self, call: ToolCall, result: ToolResult) -> bool:
         """Return whether a result is the client's own note that an earlier read showed the same."""
         return self.ops.get(call.name) == "read" and self.repeat.fullmatch(result.text.strip()) is not None
+
+    def is_empty(self, call: ToolCall, result: ToolResult) -> bool:
+        """Return whether a result is the client's own notice that a file is empty."""
+        return self.ops.get(call.name) == "read" and self.empty.fullmatch(result.text.strip()) is not None
 
     def annotate(self, message: Message, calls: Mapping[str, ToolCall] | None = None) -> Message:
         """Add to a message from the wire the accesses of calls, and the tool, failure and lines of results.

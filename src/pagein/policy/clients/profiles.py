@@ -49,6 +49,7 @@ CLAUDE_CODE: Final = Profile(
         r" — refer to that instead of re-reading\.)\s*(?:<system-reminder>.*</system-reminder>)?",
         re.DOTALL,
     ),
+    empty=re.compile(r"<system-reminder>Warning: the file exists but the contents are empty\.</system-reminder>"),
 )
 
 CODEX: Final = Profile(

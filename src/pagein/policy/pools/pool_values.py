@@ -37,6 +37,11 @@ class PoolRules:
     recent_turns: int = 3
     by_hand: int = 20
 
+    @property
+    def bounds(self) -> tuple[int, int, int]:
+        """The three bounds, as notes tell them."""
+        return self.recent_calls, self.recent_turns, self.by_hand
+
 
 USUAL: Final = PoolRules()
 
