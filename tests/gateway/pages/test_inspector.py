@@ -268,6 +268,7 @@ def test_each_order_is_given_by_click_and_by_key_and_taken_back(tmp_path: Path) 
         with wiring.open_kept_session("steered", str(folder / "s.pagein"), workspace=folder) as session:
             pin_commands.touch(session, "drop", "toolu_0001", now=True)
         await sent(url, body(5), x_pagein_session="steered")
+        await asyncio.to_thread(noted, folder, 6)  # the client has the answer before the gateway has stored it
         before = state()
         async with browsing(url + "/#steered", tmp_path / "browser") as page:
             await page.until("document.querySelector('.parts table') !== null")
