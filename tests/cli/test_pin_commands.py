@@ -82,7 +82,15 @@ def test_a_file_is_pinned_by_its_name_in_every_result_that_shows_it(tmp_path: Pa
         says(session, read_of("other", "/w/lib/map.py"), turn("d"))
         done = run(tmp_path, "pin", "one", "app.py")
         assert done.stdout == "app.py stays in the window from now on: 2 results show it\n"
-        assert marks(tmp_path) == {"a": [], "b": [], "first": ["pinned"], "c": [], "again": ["pinned"], "other": [], "d": []}
+        assert marks(tmp_path) == {
+            "a": [],
+            "b": [],
+            "first": ["pinned"],
+            "c": [],
+            "again": ["pinned"],
+            "other": [],
+            "d": [],
+        }
         session.hand.epoch()
         says(session, turn("e"), turn("f"), turn("g"))
         assert {"first", "again"} <= whole(session)

@@ -63,7 +63,10 @@ def window(
 def pin(
     session: SessionName,
     target: Annotated[
-        str | None, typer.Argument(metavar="[OBJECT]", help="An object's id (pg-...), that of the tool call, or the name of a file.")
+        str | None,
+        typer.Argument(
+            metavar="[OBJECT]", help="An object's id (pg-...), that of the tool call, or the name of a file."
+        ),
     ] = None,
     *,
     text: Annotated[
@@ -90,7 +93,10 @@ def pin(
 def unpin(
     session: SessionName,
     target: Annotated[
-        str | None, typer.Argument(metavar="[OBJECT]", help="An object's id (pg-...), that of the tool call, or the name of a file.")
+        str | None,
+        typer.Argument(
+            metavar="[OBJECT]", help="An object's id (pg-...), that of the tool call, or the name of a file."
+        ),
     ] = None,
     *,
     text: Annotated[

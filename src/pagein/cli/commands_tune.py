@@ -82,8 +82,8 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
     from pagein.replay.results.tuning import candidates
     from pagein.replay.results.tuning import tune as recommend
     from pagein.settings.sources import load_config
-    from pagein.ui.tables import show_skipped
     from pagein.ui.recorded_usage_view import show_usage
+    from pagein.ui.tables import show_skipped
     from pagein.ui.tuning_view import show_tuning
 
     config = load_config()

@@ -101,7 +101,8 @@ def _sentences(usage: RecordedUsage) -> Iterator[str]:
 def _lifetimes(lasts: Mapping[str, UsageLine]) -> Iterator[str]:
     recorded = lasts["recorded"]["cost"]
     told = ", ".join(
-        f"with {words} {_cost(lasts[name])} ({change(lasts[name]['cost'] / recorded)})" for name, (words, _) in _LINES.items()
+        f"with {words} {_cost(lasts[name])} ({change(lasts[name]['cost'] / recorded)})"
+        for name, (words, _) in _LINES.items()
     )
     yield f"The agent's own cache lifetime: as recorded {_cost(lasts['recorded'])}, {told}."
     best = min(_LINES, key=lambda name: lasts[name]["cost"])

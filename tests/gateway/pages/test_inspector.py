@@ -131,6 +131,9 @@ def test_after_a_restart_the_page_still_has_the_session_with_its_calls_and_what_
             await page.until("document.querySelector('#inside h3') !== null")
             text = await page.text()
             assert "from before this gateway's start" in text
+            misses = "document.querySelector('#inside [aria-label=\"Where the cache fell short\"] tbody').textContent"
+            assert "the client" in str(await page.value(misses))
+            assert "the instructions" in str(await page.value(misses))
             assert (
                 await page.value("document.querySelectorAll('#inside [aria-label=\"Time line\"] tbody tr').length") == 3
             )
@@ -146,7 +149,8 @@ def test_after_a_restart_the_page_still_has_the_session_with_its_calls_and_what_
     with SimulatedProvider() as provider:
         with gateway_process(provider.url, tmp_path) as (url, process):
             for turns in range(3):
-                run(sent(url, conversation(turns), x_pagein_session="of last week"))
+                told = {"system": f"Be brief. {'Be kind.' * (turns == 2)}", "cache_control": {"type": "ephemeral"}}  # noqa: PLR2004 -- the last
+                run(sent(url, conversation(turns) | told, x_pagein_session="of last week"))
             noted(tmp_path, 3)
             process.terminate()
             process.wait(60)

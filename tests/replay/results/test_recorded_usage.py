@@ -60,7 +60,9 @@ def test_five_minutes_would_have_written_again_what_an_hour_kept() -> None:
 
 
 def test_a_write_for_an_hour_is_used_if_a_call_reads_it_after_a_long_pause() -> None:
-    writes = usage_of(story((0, 0, 20_000), (600, 20_000, 3000), (10, 23_000, 4000), (7200, 0, 30_000), long=True))["long_writes"]
+    writes = usage_of(story((0, 0, 20_000), (600, 20_000, 3000), (10, 23_000, 4000), (7200, 0, 30_000), long=True))[
+        "long_writes"
+    ]
     assert writes["all"]["tokens"] == 57_000
     assert writes["unused"]["tokens"] == 37_000, "the first is read ten minutes later, the others never after a pause"
     assert writes["unused"]["cost"] == pytest.approx((LONG - SHORT) * 37_000)
@@ -98,5 +100,7 @@ def test_sessions_add_up() -> None:
     both = sum_of([one, other])
     assert both["whole"]["tokens"] == one["whole"]["tokens"] + other["whole"]["tokens"]
     assert both["again"] == one["again"]
-    assert both["lifetimes"]["1h"]["cost"] == pytest.approx(one["lifetimes"]["1h"]["cost"] + other["lifetimes"]["1h"]["cost"])
+    assert both["lifetimes"]["1h"]["cost"] == pytest.approx(
+        one["lifetimes"]["1h"]["cost"] + other["lifetimes"]["1h"]["cost"]
+    )
     assert sum_of([])["whole"] == {"cost": 0, "usd": 0, "calls": 0, "tokens": 0}

@@ -181,7 +181,9 @@ class Touch:
             shown = [one.call_id for one in self._window(state) if one.call_id in found]
             names = sorted({found[call] for call in shown})
             if len(names) > 1:
-                raise BadInput(f"{path} names {len(names)} files: {', '.join(names[:_MOST_FILES])}; write more of the path")
+                raise BadInput(
+                    f"{path} names {len(names)} files: {', '.join(names[:_MOST_FILES])}; write more of the path"
+                )
             if shown:
                 return tuple(shown)
         return ()

@@ -45,9 +45,7 @@ class _LongWrite:
     is_used: bool = False
 
 
-def session_usage(
-    pure: BillableSession, misses: Sequence[Miss], rules: CacheRules, prices: Prices
-) -> RecordedUsage:
+def session_usage(pure: BillableSession, misses: Sequence[Miss], rules: CacheRules, prices: Prices) -> RecordedUsage:
     """Return the recorded usage of a session.
 
     pure: the recording on its own kind of cache. misses: its cache misses. rules: of this cache. prices: to charge by.
