@@ -197,7 +197,9 @@ class Traffic:
         reply: the provider's whole reply, as fields or as an SDK object; or the usage alone.
         """
         keep = verdict = None
-        usage, notes, forecast, failure = self._read_reply(prepared, reply)  # outside the lock: the next request need not wait
+        usage, notes, forecast, failure = self._read_reply(
+            prepared, reply
+        )  # outside the lock: the next request need not wait
         entry: EntryId | None = None
         snapshot: Callable[[], None] | None = None
         with self._lock:
