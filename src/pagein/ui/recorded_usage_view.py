@@ -21,6 +21,7 @@ _CAUSES: Final = {
     "compaction": "paid again after a compaction",
     "model": "paid again after a change of model",
     "messages": "paid again after the client changed the prompt",
+    "unexplained": "paid again without a known cause",
 }
 _OTHER: Final = "paid again for another cause"
 _LINES: Final = {"5m": ("five minutes", "FORCE_PROMPT_CACHING_5M=1"), "1h": ("an hour", "ENABLE_PROMPT_CACHING_1H=1")}
