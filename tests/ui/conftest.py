@@ -267,7 +267,7 @@ def make_doctor() -> Doctor:
         "cost": 198_040.8,
     }
     checkup: Checkup = {"calls": 57, "bill": 1_245_998.0, "ailments": [ailment, expired]}
-    sources = {"alpha": checkup, "beta": {**checkup, "ailments": [ailment]}}
+    sources: dict[str, Checkup] = {"alpha": checkup, "beta": {**checkup, "ailments": [ailment]}}
     return {"sources": sources, "misses": [miss] * 30, "usage": sum_of([])}
 
 
