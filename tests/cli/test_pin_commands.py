@@ -13,6 +13,7 @@ from tests.engine.window.sized_sessions import ASK, PRICED, begun, body, ids, sa
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.errors import BadInput
+from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.tools.pin_commands import departures, existing_session
 
 SETTINGS = Settings(PRICED)
@@ -60,6 +61,56 @@ def test_a_hand_is_laid_on_a_running_session_from_another_process(tmp_path: Path
         says(session, turn("h"), turn("i"), turn("j"))
         assert "f" in whole(session)
         assert "a" not in whole(session)
+
+
+def read_of(name: str, path: str) -> list[Message]:
+    """A read of a file, with its result."""
+    call = ToolCall(name, "Read", json.dumps({"file_path": path}))
+    return [Message("assistant", (call,)), Message("tool", (ToolResult(name, body(name), "Read"),))]
+
+
+def marks(folder: Path) -> dict[str, list[str]]:
+    results = told(folder, "window", "one")["results"]
+    assert isinstance(results, list)
+    return {one["call_id"]: one["marks"] for one in results}
+
+
+def test_a_file_is_pinned_by_its_name_in_every_result_that_shows_it(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        session = begun(engine, "ab")
+        says(session, read_of("first", "/w/src/app.py"), turn("c"), read_of("again", "/w/src/app.py"))
+        says(session, read_of("other", "/w/lib/map.py"), turn("d"))
+        done = run(tmp_path, "pin", "one", "app.py")
+        assert done.stdout == "app.py stays in the window from now on: 2 results show it\n"
+        assert marks(tmp_path) == {
+            "a": [],
+            "b": [],
+            "first": ["pinned"],
+            "c": [],
+            "again": ["pinned"],
+            "other": [],
+            "d": [],
+        }
+        session.hand.epoch()
+        says(session, turn("e"), turn("f"), turn("g"))
+        assert {"first", "again"} <= whole(session)
+        assert "other" not in whole(session)
+        told(tmp_path, "pin", "one", "lib/map.py", "--now")
+        says(session, turn("h"))
+        assert "other" in whole(session), "one that left comes back"
+        told(tmp_path, "unpin", "one", "src/app.py")
+        assert {call for call, held in marks(tmp_path).items() if held} == {"other"}
+
+
+def test_a_name_of_several_files_pins_none_of_them(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        session = begun(engine, "a")
+        says(session, read_of("one", "/w/src/app.py"), read_of("two", "/w/tests/app.py"))
+        done = run(tmp_path, "pin", "one", "app.py")
+        assert done.returncode == 2
+        assert "app.py names 2 files: /w/src/app.py, /w/tests/app.py; write more of the path" in done.stderr
+        assert run(tmp_path, "pin", "one", "pp.py").returncode == 2, "the end of a path is whole names"
+        assert not any(marks(tmp_path).values())
 
 
 def test_one_session_is_switched_off_and_on_from_another_process(tmp_path: Path) -> None:

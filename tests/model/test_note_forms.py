@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.model.cache_notes import CacheSavingsNote, CacheVerdictNote
+from pagein.model.cache_notes import CacheMissNote, CacheSavingsNote, CacheVerdictNote
 from pagein.model.delegation_notes import ChildResultNote, QuoteNote
 from pagein.model.entries import NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
@@ -81,6 +81,10 @@ STORED: list[tuple[Note, str]] = [
     (
         FurtherUsageNote("recall", Usage(1, 2, 3, 0, 4)),
         '{"reason":"recall","usage":{"fresh":1,"read":2,"written":3,"written_1h":0,"output":4}}',
+    ),
+    (
+        CacheMissNote("expired", "nobody", 9, "a pause"),
+        '{"cause":"expired","who":"nobody","tokens":9,"words":"a pause"}',
     ),
     (ToolsLaterNote(), "{}"),
     (

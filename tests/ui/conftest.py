@@ -17,6 +17,7 @@ from pagein.model.bill import (
     SessionBill,
     Why,
 )
+from pagein.replay.results.recorded_usage import sum_of
 from pagein.replay.results.spread import spreads
 
 CALLS = 160
@@ -266,7 +267,8 @@ def make_doctor() -> Doctor:
         "cost": 198_040.8,
     }
     checkup: Checkup = {"calls": 57, "bill": 1_245_998.0, "ailments": [ailment, expired]}
-    return {"sources": {"alpha": checkup, "beta": {**checkup, "ailments": [ailment]}}, "misses": [miss] * 30}
+    sources: dict[str, Checkup] = {"alpha": checkup, "beta": {**checkup, "ailments": [ailment]}}
+    return {"sources": sources, "misses": [miss] * 30, "usage": sum_of([])}
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from rich.console import Console
 from tests.ui.conftest import make_bill, make_doctor
 
 from pagein.model.bill import Doctor
+from pagein.replay.results.recorded_usage import sum_of
 from pagein.ui.doctor import SHOWN, show_doctor
 from pagein.ui.report import page
 
@@ -31,7 +32,7 @@ def test_the_dearest_misses_are_named_and_the_rest_counted() -> None:
 
 def test_where_all_was_read_or_nothing_is_known_that_is_said() -> None:
     found = make_doctor()
-    well: Doctor = {"sources": {"a": {"calls": 9, "bill": 1.0, "ailments": []}}, "misses": []}
+    well: Doctor = {"sources": {"a": {"calls": 9, "bill": 1.0, "ailments": []}}, "misses": [], "usage": sum_of([])}
     assert "all 9 calls read from the cache what was there" in printed(well)
     assert "no recorded call tells" in printed({**found, "sources": {"a": {"calls": 0, "bill": 0.0, "ailments": []}}})
 

@@ -32,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
         epilog="Examples:\n\npagein window fix-login\n\npagein window fix-login --why\n\npagein window fix-login --json"
     )(window)
     app.command(
-        epilog="Examples:\n\npagein pin fix-login pg-01234567-89abcdef\n\npagein pin fix-login toolu_01AbC\n\n"
+        epilog="Examples:\n\npagein pin fix-login pg-01234567-89abcdef\n\npagein pin fix-login toolu_01AbC\n\npagein pin fix-login src/app.py\n\n"
         'pagein pin fix-login --text "Never touch the migrations."'
     )(pin)
     app.command(
@@ -63,7 +63,10 @@ def window(
 def pin(
     session: SessionName,
     target: Annotated[
-        str | None, typer.Argument(metavar="[OBJECT]", help="An object's id (pg-...), or that of the tool call.")
+        str | None,
+        typer.Argument(
+            metavar="[OBJECT]", help="An object's id (pg-...), that of the tool call, or the name of a file."
+        ),
     ] = None,
     *,
     text: Annotated[
@@ -76,7 +79,7 @@ def pin(
 ) -> None:
     """Keep a result in the window whatever its age, or a text through every epoch and compaction.
 
-    A result that is out comes back with the next epoch.
+    A result that is out comes back with the next epoch. The name of a file stands for every result that shows it.
     """
     from pagein import wiring
     from pagein.tools import pin_commands as commands
@@ -90,7 +93,10 @@ def pin(
 def unpin(
     session: SessionName,
     target: Annotated[
-        str | None, typer.Argument(metavar="[OBJECT]", help="An object's id (pg-...), or that of the tool call.")
+        str | None,
+        typer.Argument(
+            metavar="[OBJECT]", help="An object's id (pg-...), that of the tool call, or the name of a file."
+        ),
     ] = None,
     *,
     text: Annotated[

@@ -77,11 +77,12 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
     """Replay your own sessions under each choice of settings, and recommend one.
 
     The choice is made on the earlier two thirds of the history, and judged on the rest. Where the difference is within noise, the
-    advice is no change. Needs no key and no network.
+    advice is no change. A second table sums up what the recorded calls cost by the provider's own usage. Needs no key and no network.
     """
-    from pagein.replay.results.tuning import candidates, lifetimes
+    from pagein.replay.results.tuning import candidates
     from pagein.replay.results.tuning import tune as recommend
     from pagein.settings.sources import load_config
+    from pagein.ui.recorded_usage_view import show_usage
     from pagein.ui.tables import show_skipped
     from pagein.ui.tuning_view import show_tuning
 
@@ -99,8 +100,9 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
         if as_json:
             _print_json(tuning, bill, outvoted)
         else:
-            notes = [*_lines(tuning), *_notes(config, outvoted), *_own_lines(lifetimes(bill["per_session"]))]
-            show_tuning(console(), _page(tuning, notes))
+            show_tuning(console(), _page(tuning, [*_lines(tuning), *_notes(config, outvoted)]))
+            if bill["doctor"] is not None:
+                show_usage(console(), bill["doctor"]["usage"])
     if tuning.advice != now and not dry_run:
         _offer(tuning.advice, yes=yes, quiet=as_json)
 
@@ -161,13 +163,12 @@ def _replay(paths: tuple[Path, ...], prices: str, tried: "tuple[Candidate, ...]"
     from datetime import UTC, datetime
 
     from pagein import wiring
-    from pagein.replay.results.tuning import LIFETIMES
     from pagein.replay.run import ReplayRequest, replay
     from pagein.ui.progress import progress_bar
 
     policies = tuple(dict.fromkeys(one.policy for one in tried))
     today = datetime.now(UTC).date()  # noqa: TID251 - the rim reads the clock
-    asked = ReplayRequest(paths, prices, ("append", *LIFETIMES, *policies), jobs=jobs, today=today)
+    asked = ReplayRequest(paths, prices, ("append", *policies), jobs=jobs, doctor=True, today=today)
     with progress_bar(console(error=True), wanted=sys.stderr.isatty()) as progress:
         return replay(asked, wiring.open_for_replay, progress).bill
 
@@ -216,19 +217,6 @@ def _lines(tuning: "Tuning") -> list[str]:
     return lines
 
 
-def _own_lines(costs: "Mapping[str, float] | None") -> list[str]:
-    """Return what Claude Code's own setting of the cache would do, without pagein. A gateway chooses it for each request."""
-    if costs is None:
-        return []
-    short, long = costs["append-5m"], costs["append-1h"]
-    line = "ENABLE_PROMPT_CACHING_1H=1" if long < short else "FORCE_PROMPT_CACHING_5M=1"
-    kind = "one hour" if long < short else "five minutes"
-    saved = 1 - min(short, long) / max(short, long)
-    return [
-        f"Without pagein, a cache of {kind} would cost your Claude Code sessions {saved:.1%} less than the other: {line}"
-    ]
-
-
 def _print_json(tuning: "Tuning", bill: "Bill", outvoted: Mapping[str, str]) -> None:
     import json
     from dataclasses import asdict
@@ -247,6 +235,7 @@ def _print_json(tuning: "Tuning", bill: "Bill", outvoted: Mapping[str, str]) -> 
         "advice": told(tuning.advice),
         "why": tuning.why,
         "outvoted": outvoted,
+        "usage": None if bill["doctor"] is None else bill["doctor"]["usage"],
         "skipped": bill["skipped"],
         "tried": [
             {"residency": one.residency, "keep_alive": one.keep_alive, **asdict(got)}

@@ -196,9 +196,10 @@ class Traffic:
 
         reply: the provider's whole reply, as fields or as an SDK object; or the usage alone.
         """
-        forecast: Forecast | None = None
         keep = verdict = None
-        usage, notes, failure = self._read_reply(prepared, reply)  # outside the lock: the next request need not wait
+        usage, notes, forecast, failure = self._read_reply(
+            prepared, reply
+        )  # outside the lock: the next request need not wait
         entry: EntryId | None = None
         snapshot: Callable[[], None] | None = None
         with self._lock:
@@ -218,19 +219,17 @@ class Traffic:
         with contextlib.suppress(Exception):  # a snapshot only saves time later
             if snapshot is not None:
                 snapshot()
-        try:  # outside the lock: other requests need not wait
-            if usage is not None and prepared.sent is not None:
-                forecast = self._forecasts.take_usage(prepared.sent, usage)
-        except Exception as problem:  # noqa: BLE001 -- as above
-            failure = failure or _problem_words(problem)
         if forecast is None:
             return Observation(usage, failure=failure, keep=keep, verdict=verdict)
         return Observation(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep, verdict)
 
-    def _read_reply(self, prepared: PreparedRequest, reply: Reply) -> tuple[Usage | None, list[Note], str | None]:
-        """Return the usage of a reply, what is journaled of it, and why it could not be read, if so. Raises nothing."""
+    def _read_reply(
+        self, prepared: PreparedRequest, reply: Reply
+    ) -> tuple[Usage | None, list[Note], Forecast | None, str | None]:
+        """Return the usage of a reply, what is journaled of it, the compared forecast, and the failure, if any. Raises nothing."""
         notes: list[Note] = []
         usage: Usage | None = None
+        forecast: Forecast | None = None
         api, place, model, outside = prepared.api, prepared.messages, prepared.model, self._window.parts.outside
         try:
             usage = usage_of(reply, api)
@@ -240,9 +239,12 @@ class Traffic:
             now = prepared.at if outside is None else outside.now()
             note = answer_note(seen.messages, api, self._log.privacy, place, model, at=now, is_whole=seen.is_whole)
             notes += [] if note is None else [note]
+            if usage is not None and prepared.sent is not None:
+                forecast = self._forecasts.take_usage(prepared.sent, usage)
+                notes += forecast.notes
         except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not fail an answered call
-            return usage, notes, _problem_words(problem)
-        return usage, notes, None
+            return usage, notes, forecast, _problem_words(problem)
+        return usage, notes, forecast, None
 
     @property
     def pooled(self) -> PooledBranch | None:

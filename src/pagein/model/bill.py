@@ -240,14 +240,44 @@ class Checkup(TypedDict):
     ailments: list[Ailment]
 
 
+class UsageLine(Paid):
+    """A part of the recorded usage. calls: number of calls that have such tokens."""
+
+    calls: int
+    tokens: int
+
+
+class RecordedUsage(TypedDict):
+    """The usage that the provider reported for the recorded calls, and its cost by the chosen prices.
+
+    whole: all of it.
+    parts: `read`, `written`, `fresh` and `output`, which add up to the whole.
+    again: by cause of the cache miss, the tokens that were paid again; its cost is that above the price of reading them.
+    above: by size of a window, the tokens that were read beyond this size, call by call.
+    lifetimes: by cache lifetime, the cost of the calls to a cache that offers a choice: `recorded`, `5m` and `1h`. Empty
+    without such calls, or without times.
+    long_writes: the tokens written for an hour: `all`; `unused`, which no call read after a pause that five minutes do not
+    bridge, with the premium paid for them; `followed` by another call; and followed `within_minute`.
+    """
+
+    whole: UsageLine
+    parts: dict[str, UsageLine]
+    again: dict[str, UsageLine]
+    above: dict[str, UsageLine]
+    lifetimes: dict[str, UsageLine]
+    long_writes: dict[str, UsageLine]
+
+
 class Doctor(TypedDict):
     """Cache behaviour in the recordings, by kind of cache.
 
     misses: every cache miss.
+    usage: the recorded usage of all sessions.
     """
 
     sources: dict[str, Checkup]
     misses: list[Miss]
+    usage: RecordedUsage
 
 
 class Bill(TypedDict):

@@ -27,6 +27,21 @@ class CacheVerdictNote:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheMissNote:
+    """The request before read less from the provider's cache than the call before had left there.
+
+    cause, who: the reason as a word, and the responsible party, as in `providers.caches.cache_doctor`.
+    tokens: number of tokens missed.
+    words: the reason as a sentence.
+    """
+
+    cause: str
+    who: str
+    tokens: int
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CacheSavingsNote:
     """What the choice of cache TTLs saved in some answered requests of the store's sessions.
 

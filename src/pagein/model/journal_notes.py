@@ -6,7 +6,7 @@ A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pagein.model.cache_notes import CacheSavingsNote, CacheVerdictNote
+from pagein.model.cache_notes import CacheMissNote, CacheSavingsNote, CacheVerdictNote
 from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.layout_notes import LayoutNote
@@ -364,6 +364,7 @@ Note: TypeAlias = (
     | FurtherUsageNote
     | AnswerNote
     | CachedPrefixNote
+    | CacheMissNote
     | CacheSavingsNote
     | CacheVerdictNote
     | ExchangeNote

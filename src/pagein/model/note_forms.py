@@ -17,7 +17,7 @@ import msgspec
 
 from pagein.errors import BadName
 from pagein.model import memory_notes, read_records
-from pagein.model.cache_notes import CacheSavingsNote, CacheVerdictNote
+from pagein.model.cache_notes import CacheMissNote, CacheSavingsNote, CacheVerdictNote
 from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import (
@@ -365,6 +365,7 @@ KINDS: Final = (
     _kind("request.lease", CachedPrefixNote, _encode_set_fields("saved", "held", "anchored")),
     _kind("cache.verdict", CacheVerdictNote),
     _kind("cache.savings", CacheSavingsNote),
+    _kind("cache.miss", CacheMissNote),
     _kind("request.exchange", ExchangeNote, _encode_set_fields(), _decode_exchange, has_words=True),
     _kind("request.mended", RestoredMessagesNote, _encode_count, lambda data: RestoredMessagesNote(_count(data))),
     _kind("request.broken", BrokenNote, _encode_count, lambda data: BrokenNote(_count(data))),

@@ -288,7 +288,8 @@ def _bill_session(
     pure = on_own_cache(recording, cache, misses=False)
     compared = compare(replayed, pure, cache)
     asked = recording if recalls else replace(recording, needs=(NO_NEEDS,) * len(recording.sized))
-    return _Paid(bill_session(asked, terms), compared, examine_session(pure, cache) if doctor else None)
+    examined = examine_session(pure, cache, terms.prices) if doctor else None
+    return _Paid(bill_session(asked, terms), compared, examined)
 
 
 def _model(models: tuple[str, ...], calls: RecordedCalls) -> str:

@@ -24,6 +24,7 @@ ABOUT_OBJECTS: Final[Mapping[str, tuple[Callable[[Touch, str], str | None], str]
     "veto": (Touch.veto, "never leaves the window again"),
 }
 
+_ABOUT_FILES: Final = ("pin", "unpin")
 _MOST_NAMES: Final = 10
 
 
@@ -47,10 +48,14 @@ def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str
 
 
 def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict[str, Any]:
-    """Apply a pin action to an object; with `now`, also order an epoch at the next call."""
+    """Apply a pin action to an object; with `now`, also order an epoch at the next call.
+
+    A pin or its end may name a file: it holds for every result that shows the file. In a pooled window the file is an object.
+    """
     wish, said = ABOUT_OBJECTS[act]
+    calls = session.hand.calls_showing(target) if act in _ABOUT_FILES and session.traffic.pooled is None else ()
     try:
-        failure = wish(session.hand, target)
+        failure = next(filter(None, [wish(session.hand, call) for call in calls or (target,)]), None)
     except BadInput:  # it is no result of the window; it may be an object of the pools
         reply = _pinned_object(session, act, target)
         if reply is None:
@@ -62,6 +67,8 @@ def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict
     if now:
         failure = session.hand.epoch() or failure
         said += ", which the next call opens"
+    if calls:
+        said += f": {len(calls)} {'result shows' if len(calls) == 1 else 'results show'} it"
     return _pin_report(session, act, f"{target} {said}", failure, target=target)
 
 

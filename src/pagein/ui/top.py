@@ -3,7 +3,7 @@
 Takes plain values, as the gateway's page gets them. Needs textual.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Protocol
 
@@ -98,6 +98,7 @@ class Top(App[None]):
         self._name = ""
         self._is_past = False
         self._undo: list[tuple[str, str, list[str]]] = []
+        self._titles: dict[str, str] = {}
 
     def compose(self) -> ComposeResult:
         """Build the screen."""
@@ -173,15 +174,24 @@ class Top(App[None]):
             try:
                 state = source.stored() if is_past else source.overview()
                 names = [one["name"] for one in state.get("sessions", ())]
+                titles = self._titles_of(names)
                 name = self._name if self._name in names else next(iter(names), "")
                 found = (source.history(name) if is_past else source.session(name)) if name else {}
             except self._problems as problem:
                 self.call_from_thread(self._fail, str(problem))
                 return
+            self._titles = titles
             if is_past == self._is_past:
                 self.call_from_thread(self._draw_past if is_past else self._draw, state, name, found)
 
         self.run_worker(work, thread=True, group="follow", exclusive=True)
+
+    def _titles_of(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the first words of live sessions. The store is asked when a session is new: words do not change."""
+        if all(name in self._titles for name in names):
+            return self._titles
+        told = {one["name"]: str(one["title"]) for one in self._source.stored().get("sessions", ())}
+        return {name: told.get(name, "") for name in names}
 
     def _fail(self, why: str) -> None:
         self.query_one("#head", Static).update(Text(plain(why), style="red"))
@@ -196,7 +206,11 @@ class Top(App[None]):
         mode = f"off: {state['off']}" if state["off"] else "on" if state["curating"] else "measuring only"
         head = f"pagein {state['version']}, {mode}: {plural(len(sessions), 'session')}, {dollars(usd)}, {dollars(saved)} saved"
         self.query_one("#head", Static).update(escape(head))
-        _fill(self._table("sessions"), {one["name"]: _session_row(one) for one in sessions}, name)
+        _fill(
+            self._table("sessions"),
+            {one["name"]: _session_row(one, self._titles.get(one["name"], "")) for one in sessions},
+            name,
+        )
         inside = found.get("inside")
         objects = inside["objects"] if inside else []
         about = f"Window of {name}" if inside else str(found.get("why") or "")
@@ -235,10 +249,10 @@ def _fill(table: "DataTable[Text]", rows: Mapping[str, tuple[str, ...]], chosen:
     table.scroll_to(y=place.y, animate=False)
 
 
-def _session_row(one: Answer) -> tuple[str, ...]:
+def _session_row(one: Answer, title: str) -> tuple[str, ...]:
     prompt = one["read"] + one["written"] + one["fresh"]
     return (
-        short(one["name"], _NAME),
+        short(title or one["name"], _NAME),
         count(one["calls"]),
         dollars(one.get("usd")),
         dollars(one.get("saved_usd")),

@@ -131,6 +131,9 @@ def test_after_a_restart_the_page_still_has_the_session_with_its_calls_and_what_
             await page.until("document.querySelector('#inside h3') !== null")
             text = await page.text()
             assert "from before this gateway's start" in text
+            misses = "document.querySelector('#inside [aria-label=\"Where the cache fell short\"] tbody').textContent"
+            assert "the client" in str(await page.value(misses))
+            assert "the instructions" in str(await page.value(misses))
             assert (
                 await page.value("document.querySelectorAll('#inside [aria-label=\"Time line\"] tbody tr').length") == 3
             )
@@ -146,7 +149,8 @@ def test_after_a_restart_the_page_still_has_the_session_with_its_calls_and_what_
     with SimulatedProvider() as provider:
         with gateway_process(provider.url, tmp_path) as (url, process):
             for turns in range(3):
-                run(sent(url, conversation(turns), x_pagein_session="of last week"))
+                told = {"system": f"Be brief. {'Be kind.' * (turns == 2)}", "cache_control": {"type": "ephemeral"}}
+                run(sent(url, conversation(turns) | told, x_pagein_session="of last week"))
             noted(tmp_path, 3)
             process.terminate()
             process.wait(60)
@@ -190,6 +194,7 @@ def test_an_order_wants_the_token_the_own_site_and_something_that_can_be_done(
 
 def test_the_terminal_shows_the_window_and_takes_the_same_orders(worked: tuple[str, str, Path]) -> None:
     pytest.importorskip("textual")
+    from textual.coordinate import Coordinate
     from textual.widgets import DataTable, Static
 
     from pagein.ui.top import Top
@@ -211,6 +216,10 @@ def test_the_terminal_shows_the_window_and_takes_the_same_orders(worked: tuple[s
             await until(HOSTILE, "#about")
             results = app.query_one("#results", DataTable)
             assert results.row_count >= 7
+            first = app.query_one("#sessions", DataTable)
+            assert str(first.get_cell_at(Coordinate(0, 0))).startswith("fix the build"), (
+                "live sessions are listed by their first words"
+            )
             results.focus()
             await pilot.press("p")
             await until("stays in the window", "#told")
@@ -268,6 +277,7 @@ def test_each_order_is_given_by_click_and_by_key_and_taken_back(tmp_path: Path) 
         with wiring.open_kept_session("steered", str(folder / "s.pagein"), workspace=folder) as session:
             pin_commands.touch(session, "drop", "toolu_0001", now=True)
         await sent(url, body(5), x_pagein_session="steered")
+        await asyncio.to_thread(noted, folder, 6)  # the client has the answer before the gateway has stored it
         before = state()
         async with browsing(url + "/#steered", tmp_path / "browser") as page:
             await page.until("document.querySelector('.parts table') !== null")
@@ -299,11 +309,12 @@ def test_each_order_is_given_by_click_and_by_key_and_taken_back(tmp_path: Path) 
 @needs_browser
 def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None:
     """With PAGEIN_PICTURES=docs/images the picture is written there."""
-    picture = Path(os.environ.get("PAGEIN_PICTURES") or tmp_path) / "page.png"
+    folder = Path(os.environ.get("PAGEIN_PICTURES") or tmp_path)
+    pictures = folder / "page.png", folder / "dashboard.png"
 
-    def cached(turns: int) -> dict[str, object]:
-        told = json.loads(json.dumps(conversation(turns, lines=160)))
-        told["messages"][0]["content"] = "Fix the build"
+    def cached(turns: int, words: str = "Fix the build", lines: int = 160) -> dict[str, Any]:
+        told = json.loads(json.dumps(conversation(turns, lines=lines)))
+        told["messages"][0]["content"] = words
         return {**told, "cache_control": {"type": "ephemeral"}}
 
     async def go(url: str) -> None:
@@ -322,8 +333,30 @@ def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None
             text = await page.text()
             for shown in ("Fix the build", "the user's word", "stubs", "pinned", "paid back"):
                 assert shown in text, shown
-            await page.picture(picture, 900)
+            await page.picture(pictures[0], 900)
+        await tutorial(url)
+
+    async def tutorial(url: str) -> None:
+        """The session of docs/tutorial.md: large outputs, one of them restored, and a last call with another set of tools."""
+        for turns in range(13):
+            await sent(url, cached(turns, "Run the steps", 600), x_pagein_session="tutorial")
+        await asyncio.to_thread(noted, tmp_path, 33)
+        with wiring.open_kept_session("tutorial", str(tmp_path / "s.pagein"), workspace=Path.cwd()) as session:
+            pin_commands.touch(session, "restore", "toolu_0007", now=True)
+        last = cached(13, "Run the steps", 600)
+        last["tools"].append({"name": "Read", "input_schema": {"type": "object", "properties": {"path": {}}}})
+        await sent(url, last, x_pagein_session="tutorial")
+        await asyncio.to_thread(noted, tmp_path, 34)
+        async with browsing(url + "/#tutorial", tmp_path / "again") as page:
+            await page.look(1180)
+            await page.until(
+                "document.querySelector('#inside [aria-label=\"Where the cache fell short\"] tbody tr') !== null"
+            )
+            text = await page.text()
+            for shown in ("Run the steps", "the tools changed", "previews", "stubs"):
+                assert shown in text, shown
+            await page.picture(pictures[1], 1500)
 
     with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
         run(go(with_token(url, token_in(tmp_path))))
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)

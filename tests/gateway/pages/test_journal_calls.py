@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from pagein.gateway.pages.call_totals import By, SessionCalls, cost_since, totals_of, totals_since
 from pagein.gateway.pages.journal_calls import JournalCall, summary_of
+from pagein.model.cache_notes import CacheMissNote
 from pagein.model.entries import Entry, EntryId, EpochEntry, MessageEntry, NoteEntry, PagedOut, RequestSent
 from pagein.model.journal_notes import FurtherUsageNote, Note, PrefixDigests, RecallNote, UsageNote
 from pagein.model.messages import Message, Text, Usage
@@ -83,6 +84,20 @@ def test_what_was_billed_beside_a_call_belongs_to_it_and_recalls_come_off_its_sa
     assert (call.cost, call.saved) == (60.0 + 5.0, 470.0)
     assert call.saved_usd == 470.0 * 3 / 1_000_000
     assert (again.recalls, again.saved) == (0, 0.0)
+
+
+def test_a_cache_miss_belongs_to_the_call_before_it() -> None:
+    entries = branch(
+        note(PrefixDigests(model=MODEL)),
+        RequestSent(0, 1, moment=1000.0),
+        note(UsageNote(Usage(read=100, output=1))),
+        RequestSent(1, 2, moment=2000.0),
+        note(UsageNote(Usage(written=100, output=1))),
+        note(CacheMissNote("expired", "nobody", 90, "it expired")),
+    )
+    first, second = summary_of(entries).calls
+    assert (first.cause, first.shortfall) == ("", 0)
+    assert (second.cause, second.who, second.explanation, second.shortfall) == ("expired", "nobody", "it expired", 90)
 
 
 CALLS = st.builds(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pagein.model.bill import Figures, SessionBill
 from pagein.replay.policies.ablation import layers_missing
-from pagein.replay.results.tuning import LEAST, LIFETIMES, SURE, WORTH, Candidate, candidates, lifetimes, tune
+from pagein.replay.results.tuning import LEAST, SURE, WORTH, Candidate, candidates, tune
 
 TRIED = candidates(masking=False)
 NOW = TRIED[0]
@@ -21,7 +21,7 @@ def paid(cost: float, lost: int = 0) -> Figures:
 
 def session(place: int, costs: Mapping[Candidate, float], lost: Mapping[Candidate, int] | None = None) -> SessionBill:
     told = {one.policy: paid(costs.get(one, 0.9 * BASE), (lost or {}).get(one, 0)) for one in TRIED}
-    policies = {"append": paid(BASE), **{name: paid(BASE) for name in LIFETIMES}, **told}
+    policies = {"append": paid(BASE), **told}
     name = f"s{place}"
     return SessionBill(
         file=name,
@@ -119,10 +119,3 @@ def test_a_change_always_saves_beyond_noise_on_the_later_sessions(shares: list[l
     spread = (sum((one - mean) ** 2 for one in saved) / (len(saved) - 1) * len(saved)) ** 0.5
     assert sum(saved) > SURE * spread * (1 - 1e-9)
     assert sum(saved) > WORTH * sum(one["policies"][now.policy]["cost"] for one in later)
-
-
-def test_the_lifetime_of_an_agents_own_cache_is_told_where_it_matters() -> None:
-    one = session(0, {})
-    assert lifetimes([one]) is None
-    one["policies"]["append-1h"] = paid(2 * BASE)
-    assert lifetimes([one]) == {"append-5m": BASE, "append-1h": 2 * BASE}

@@ -19,6 +19,7 @@ from pagein.engine.cache.cache_inputs import changed_parts
 from pagein.engine.cache.prompt_layout import Laid, Layouts, SentRequest
 from pagein.engine.intake.message_chain import alike
 from pagein.errors import BadSetting, CallerError
+from pagein.model.cache_notes import CacheMissNote
 from pagein.model.messages import Usage
 from pagein.providers.cache_simulator import CacheRequest, CacheSimulator, CacheUsage
 from pagein.providers.caches.cache_doctor import CallFacts, Diagnosis, diagnose
@@ -48,6 +49,12 @@ class Forecast:
     expected: float | None
     predicted: float
     diagnosis: Diagnosis
+
+    @property
+    def notes(self) -> tuple[CacheMissNote, ...]:
+        """What is journaled of it: a cache miss, if there was one."""
+        found = self.diagnosis
+        return (CacheMissNote(found.cause, found.who, found.shortfall, found.words),) if found.is_miss else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from pagein.model.journal_notes import PinNote
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.objects import ObjectId
 from pagein.model.pins import Act, Wish
+from pagein.policy.clients.profile import accesses
 from pagein.policy.eviction.residency import removable
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.stubs.result_stubs import description
@@ -39,6 +40,7 @@ MOST_PINNED: Final = 20_000
 """Longest pinned text in characters: every window shows the whole text."""
 Form: TypeAlias = Literal["whole", "preview", "stub"]
 _ID: Final = "pg-"
+_MOST_FILES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,28 @@ class Touch:
     def window(self) -> tuple[InWindow, ...]:
         """Return the tool results in the window of the next request, oldest first."""
         return self._window(self._state())
+
+    def calls_showing(self, path: str) -> tuple[str, ...]:
+        """Return the calls in the window whose results show a file, oldest first: of the current branch, else of another.
+
+        path: the file as a call names it, or the end of that path.
+
+        Raises BadInput if several files have this name.
+        """
+        for place in self._places():
+            state = self._log.journal.state_at(place)
+            pieces = pieces_since(state.draft.ready.tip, 0)
+            asked = [block for piece in pieces for block in piece.message.blocks if isinstance(block, ToolCall)]
+            found = {call.id: name for call in asked if (name := _read_file(call, path)) is not None}
+            shown = [one.call_id for one in self._window(state) if one.call_id in found]
+            names = sorted({found[call] for call in shown})
+            if len(names) > 1:
+                raise BadInput(
+                    f"{path} names {len(names)} files: {', '.join(names[:_MOST_FILES])}; write more of the path"
+                )
+            if shown:
+                return tuple(shown)
+        return ()
 
     def preview(self, object_id: str) -> str:
         """Return the preview of an object in the window; "" without one."""
@@ -330,6 +354,15 @@ class Touch:
 
     def _state(self) -> State:
         return self._log.journal.state_at(self._log.leaf)
+
+
+def _read_file(call: ToolCall, path: str) -> str | None:
+    """Return the file of this name that a call reads, as the call names it; None if it reads no such file."""
+    wanted = path.removeprefix("./")
+    read = (one.path for one in accesses(call.name, call.arguments) if one.op == "read")
+    return next(
+        (name for name in read if wanted in (name, name.removeprefix("./")) or f"/{name}".endswith(f"/{wanted}")), None
+    )
 
 
 def _instead(object_id: str) -> str:

@@ -27,7 +27,6 @@ from pagein.tools.short_pool_tools import answer_pool_call
 
 _NO_TOOLS: Final = (b"", b"[]", b"null")
 _PATIENCE: Final = 0.2  # seconds to wait for a busy session; the request has waited before
-_NOT_SHORT: Final = ("none", "first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ class EngineCurator:
             spent = None if spent is None else spent + price
             recalling += price if one.reason == "recall" else 0.0
         diagnosis = observed.diagnosis
-        short = diagnosis.shortfall > 0 and diagnosis.cause not in _NOT_SHORT
+        short = diagnosis.is_miss
         return UsageAccount(
             spent,
             None if prepared.gained is None else prepared.gained - recalling,

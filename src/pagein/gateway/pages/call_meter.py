@@ -113,7 +113,7 @@ def _account_of(forecasts: Forecasts, sent: SentRequest, reply: ModelReply) -> U
         return NOTHING_NOTED
     diagnosis, paid = forecasts.take_usage(sent, usage).diagnosis, newest_prices(sent.head.model)
     spent = cost(usage, paid, sent.at) if paid is not None else None
-    if diagnosis.shortfall <= 0 or diagnosis.cause in ("none", "first"):
+    if not diagnosis.is_miss:
         return UsageAccount(spent)
     return UsageAccount(
         spent, shortfall=diagnosis.shortfall, explanation=diagnosis.words, cause=diagnosis.cause, who=diagnosis.who

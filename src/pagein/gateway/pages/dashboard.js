@@ -151,10 +151,10 @@ function verdict(one) {
   return paid + "By pagein's reckoning they would have cost " + money(cost + saved) + " with nothing taken out: " + share(saved, cost + saved) + " less. It is an estimate, recalls included; the bill itself is from the provider's usage.";
 }
 const happened = (call) => [call.passed && "passed untouched: " + call.passed, call.failure && "failure of pagein: " + call.failure, call.foreign && "the client changed " + call.foreign, call.epoch && "epoch: " + call.epoch, call.recalls && plural(call.recalls, "recall") + " answered", call.explanation && "cache short of " + whole(call.shortfall) + " tokens: " + call.explanation, !call.finished && "did not come to its end"].filter(Boolean).join("; ");
-function doctor(calls) {
+function doctor(calls, when = clock) {
   const short = calls.filter((call) => call.shortfall || call.told);
   const blame = { client: "the client", us: "pagein", provider: "the provider", nobody: "nobody" };
-  const rows = short.slice(0, SHOWN).map((call) => ({ cells: [clock(call.at), whole(call.shortfall), blame[call.who] || call.who, [call.explanation, call.told && "the provider says: " + call.told].filter(Boolean).join("; ")] }));
+  const rows = short.slice(0, SHOWN).map((call) => ({ cells: [when(call.at), whole(call.shortfall), blame[call.who] || call.who, [call.explanation, call.told && "the provider says: " + call.told].filter(Boolean).join("; ")] }));
   return [made("h3", null, "Where the cache fell short"), table("Where the cache fell short", [column("at"), column("tokens"), column("whose doing", "plain"), column("why", "wide")], rows, "Each of the calls below read from its cache what was there to be read.")];
 }
 const hardly = (reasons) => [...new Set(reasons)].map((reason) => plural(reasons.filter((one) => one === reason).length, "read") + " that an edit will hardly quote (" + reason + ")");

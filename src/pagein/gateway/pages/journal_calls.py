@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pagein.model.cache_notes import CacheMissNote
 from pagein.model.entries import Entry, EntryId, EpochEntry, MessageEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import ClientNote, FurtherUsageNote, PrefixDigests, RecallNote, UsageNote
 from pagein.model.messages import Text, UnreadableLine, Usage
@@ -34,6 +35,8 @@ class JournalCall:
     evicted, restored: results that left and came back with that epoch.
     evicted_tokens: tokens that left.
     recalls: recalls of stored texts since the call before.
+    cause, who, explanation: why it missed the provider's cache, who is responsible, and a sentence; "" if it did not.
+    shortfall: tokens missed.
     """
 
     at: float | None
@@ -49,6 +52,10 @@ class JournalCall:
     recalls: int = 0
     recalling: float = 0.0
     keeping: float = 0.0
+    cause: str = ""
+    who: str = ""
+    explanation: str = ""
+    shortfall: int = 0
 
     @property
     def saved_usd(self) -> float:
@@ -130,8 +137,8 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
                 calls.append(_call(_uncounted(here, counted), usage))
                 counted.update((*here.recalls, here.sent))
                 here = replace(here, recalls=(), call=len(calls) - 1)
-            case NoteEntry(note=FurtherUsageNote(reason=reason, usage=usage)) if here.call >= 0:
-                calls[here.call] = _with_further(calls[here.call], reason, usage)
+            case NoteEntry(note=FurtherUsageNote() | CacheMissNote() as told) if here.call >= 0:
+                calls[here.call] = _with_note(calls[here.call], told)
             case _:
                 pass
         places[entry.id] = here
@@ -168,7 +175,11 @@ def _call(place: _Place, usage: Usage) -> JournalCall:
     )
 
 
-def _with_further(call: JournalCall, reason: str, usage: Usage) -> JournalCall:
+def _with_note(call: JournalCall, told: FurtherUsageNote | CacheMissNote) -> JournalCall:
+    """Return the call with what its journal notes behind it."""
+    if isinstance(told, CacheMissNote):
+        return replace(call, cause=told.cause, who=told.who, explanation=told.words, shortfall=told.tokens)
+    reason, usage = told.reason, told.usage
     paid = newest_prices(call.model)
     whole = replace(call, usage=call.usage + usage)
     if paid is None or call.cost is None:

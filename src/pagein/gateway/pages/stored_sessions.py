@@ -79,6 +79,10 @@ class StoredCallView(TypedDict):
     restored: int
     evicted_tokens: int
     recalls: int
+    cause: str
+    who: str
+    explanation: str
+    shortfall: int
 
 
 class StoredSessions(TypedDict):
@@ -218,4 +222,8 @@ def _call_view(call: JournalCall) -> StoredCallView:
         restored=call.restored,
         evicted_tokens=call.evicted_tokens,
         recalls=call.recalls,
+        cause=call.cause,
+        who=call.who,
+        explanation=call.explanation,
+        shortfall=call.shortfall,
     )

@@ -111,6 +111,11 @@ class Diagnosis:
     place: int | None = None
 
     @property
+    def is_miss(self) -> bool:
+        """Whether tokens were missed that a call before had left in the cache."""
+        return self.shortfall > 0 and self.cause not in ("none", "first")
+
+    @property
     def words(self) -> str:
         """The diagnosis as a sentence."""
         sentence = _WORDS[self.cause]

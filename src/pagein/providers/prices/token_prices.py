@@ -90,14 +90,19 @@ def charge(prices: Prices, tokens: tuple[float, float, float, float, float], at:
     at: seconds since 1970, for peak hours.
     """
     fresh, read, short, long, output = tokens
-    into = fresh + prices.read * read + prices.write_5m * short + prices.write_1h * long
-    out = prices.output * output
-    cliff = prices.cliff
-    if cliff is not None and fresh + read + short + long > cliff.above:
-        into *= cliff.input
-        out *= cliff.output
-    peak = prices.peak
-    return (into + out) * peak.times if peak is not None and at is not None and peak.covers(at) else into + out
+    into, out = factors(prices, fresh + read + short + long, at)
+    prompt = fresh + prices.read * read + prices.write_5m * short + prices.write_1h * long
+    return into * prompt + out * prices.output * output
+
+
+def factors(prices: Prices, prompt: float, at: float | None = None) -> tuple[float, float]:
+    """The price factors of a call for its prompt and its output: 1 off-peak and below the price cliff.
+
+    prompt: tokens of the whole prompt. at: seconds since 1970, for peak hours.
+    """
+    cliff, peak = prices.cliff, prices.peak
+    times = peak.times if peak is not None and at is not None and peak.covers(at) else 1.0
+    return (times * cliff.input, times * cliff.output) if cliff is not None and prompt > cliff.above else (times, times)
 
 
 def cost(usage: Usage, prices: Prices, at: float | None = None) -> float:

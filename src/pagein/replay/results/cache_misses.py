@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.model.bill import Ailment, Checkup, Doctor, Miss
+from pagein.model.bill import Ailment, Checkup, Doctor, Miss, RecordedUsage
 from pagein.providers.cache_simulator import Reason
 from pagein.providers.caches.cache_doctor import CallFacts, Diagnosis, diagnose
 from pagein.providers.prices.price_lookup import Prices
@@ -21,6 +21,7 @@ from pagein.replay.policies.tally import Trace
 from pagein.replay.prompt.model_calls import RecordedCall
 from pagein.replay.prompt.prompt_sizes import ONE_HOUR, SizedCall
 from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.results.recorded_usage import session_usage, sum_of
 
 COMPACTED: Final = "compaction"
 _COMPACTED_WORDS: Final = "the host compacted: a new prompt behind the instructions"
@@ -29,24 +30,28 @@ _DROPPED_WORDS: Final = "the client took something out of the prompt, or changed
 
 @dataclass(frozen=True, slots=True)
 class SessionMisses:
-    """The cache misses of a session. calls: number of calls with recorded usage. bill: their cost, BIT."""
+    """The cache misses of a session. calls: number of calls with recorded usage. bill: their cost, BIT.
+    usage: the recorded usage.
+    """
 
     source: str
     calls: int
     bill: float
     misses: tuple[Miss, ...]
+    usage: RecordedUsage
 
 
-def examine_session(pure: BillableSession, prices: Prices) -> SessionMisses:
+def examine_session(pure: BillableSession, prices: Prices, charged: Prices | None = None) -> SessionMisses:
     """Examine a session. pure: the recording on its own kind of cache, without its misses. prices: prices of this
-    cache.
+    cache. charged: the prices that the recorded usage is charged by; those of the cache if omitted.
     """
     ledger = Ledger(pure, APPEND, prices, stress=False, trace=True)
     ledger.run()
     usages = [(one.call.usage, one.call.at) for one in pure.sized if one.call.usage is not None]
     paid = sum(cost(usage, prices, at) for usage, at in usages)
     misses = () if ledger.trace is None else tuple(_misses(pure, prices, ledger.trace))
-    return SessionMisses(pure.head.source, len(usages), paid, misses)
+    usage = session_usage(pure, misses, prices.cache, charged or prices)
+    return SessionMisses(pure.head.source, len(usages), paid, misses, usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +152,14 @@ def _cause_words(found: Diagnosis, sized: SizedCall) -> tuple[str, str]:
 def report(sessions: Iterable[SessionMisses]) -> Doctor:
     """Return the report on all sessions together."""
     by_source: dict[str, list[SessionMisses]] = defaultdict(list)
+    usages: list[RecordedUsage] = []
     for one in sessions:
         by_source[one.source].append(one)
+        usages.append(one.usage)
     return Doctor(
         sources={source: _checkup(some) for source, some in sorted(by_source.items())},
         misses=[miss for some in by_source.values() for one in some for miss in one.misses],
+        usage=sum_of(usages),
     )
 
 

@@ -21,8 +21,6 @@ from pagein.policy.eviction.presets import DEFAULT, PRESETS, Preset
 from pagein.replay.policies.ablation import FULL, MASKING, QUIET, ablation
 
 APPEND: Final = "append"
-LIFETIMES: Final = ("append-5m", "append-1h")
-"""No pagein, with the cache lifetime that an agent can be told to ask for."""
 ALLOWED: Final = 0.015
 FEW_LOST: Final = 2
 SURE: Final = 1.645
@@ -162,13 +160,6 @@ def outcome(sessions: Sequence[SessionBill], policy: str) -> Outcome:
         quotes_lost=sum(one["quotes_lost"] or 0 for one in found),
         quotes=sum(one["quotes_total"] or 0 for one in found),
     )
-
-
-def lifetimes(sessions: Sequence[SessionBill]) -> Mapping[str, float] | None:
-    """Return the bill of the Claude Code sessions by cache lifetime; None without such a session or without a difference."""
-    own = [one for one in sessions if one["agent"].startswith("claude-code")]
-    costs = {name: _cost(own, name) for name in LIFETIMES}
-    return costs if len(set(costs.values())) == len(LIFETIMES) else None
 
 
 def _is_allowed(sessions: Sequence[SessionBill], candidate: Candidate, now: Candidate) -> bool:
