@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents, Said
+from pagein.model.laid_prompts import HistoryMessage, LaidPrompt, LayoutFacts, PromptContents
 from pagein.policy.layouts.tiered import TieredLayout
 from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.tier_rules import PAGEIN, SEED, TierRules
@@ -98,8 +98,8 @@ def contents(made: PinnedSession, number: int) -> PromptContents:
         said
         for place, one in enumerate(made.turns[:number])
         for said in (
-            Said("user", f"user {place} <{one.asked}>"),
-            Said("assistant", f"assistant {place} <{one.answered}>"),
+            HistoryMessage("user", f"user {place} <{one.asked}>"),
+            HistoryMessage("assistant", f"assistant {place} <{one.answered}>"),
         )
     ]
     return PromptContents(

@@ -5,7 +5,7 @@
 
 import type { ExtensionAPI, ExtensionCommandContext, ExtensionContext } from "@mariozechner/pi-coding-agent";
 import { showOverlay } from "./overlay.ts";
-import type { Answer, Insert, OfferedTool, Row } from "./protocol.ts";
+import type { Answer, Insert, PiTool, Row } from "./protocol.ts";
 import { PageinSession } from "./session.ts";
 
 const COMMANDS = {
@@ -36,7 +36,7 @@ export default function pagein(pi: ExtensionAPI): void {
 }
 
 function attach(pi: ExtensionAPI): void {
-	const offered = new Map<string, OfferedTool>();
+	const offered = new Map<string, PiTool>();
 	const registered = new Set<string>();
 	let edits = new Map<string, string>();
 	let inserts: Insert[] = [];
@@ -51,7 +51,7 @@ function attach(pi: ExtensionAPI): void {
 	});
 
 	/** Gives pi's own `read` further arguments. Without them it is pi's own tool that answers. */
-	async function extendRead(more: OfferedTool, ctx: ExtensionContext): Promise<void> {
+	async function extendRead(more: PiTool, ctx: ExtensionContext): Promise<void> {
 		if (registered.has(more.name)) return;
 		registered.add(more.name);
 		const { createReadToolDefinition } = await import("@mariozechner/pi-coding-agent");
@@ -75,7 +75,7 @@ function attach(pi: ExtensionAPI): void {
 		});
 	}
 
-	function register(tool: OfferedTool): void {
+	function register(tool: PiTool): void {
 		if (registered.has(tool.name)) return;
 		registered.add(tool.name);
 		pi.registerTool({

@@ -28,7 +28,7 @@ LONGEST_WAIT: Final = 30.0
 _POLL: Final = 0.05
 
 
-class PrefixSharing:
+class SharedPrefixModels:
     """The child models of one operation, sharing a prefix. Implements `ChildModel`.
 
     children: that will be asked; may be set until the first call. concurrency: how many at once.

@@ -17,7 +17,7 @@ from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
     from pagein.model.bill import Bill
-    from pagein.replay.results.tuning import Candidate, Tuning
+    from pagein.replay.results.tuning import Candidate, Recommendation
     from pagein.settings.layers import Config
     from pagein.ui.tuning_view import TuningPage
 
@@ -172,7 +172,7 @@ def _replay(paths: tuple[Path, ...], prices: str, tried: "tuple[Candidate, ...]"
         return replay(asked, wiring.open_for_replay, progress).bill
 
 
-def _page(tuning: "Tuning", lines: Sequence[str]) -> "TuningPage":
+def _page(tuning: "Recommendation", lines: Sequence[str]) -> "TuningPage":
     from pagein.ui.tuning_view import TriedSettings, TuningPage
 
     notes = (
@@ -195,7 +195,7 @@ def _page(tuning: "Tuning", lines: Sequence[str]) -> "TuningPage":
     return TuningPage(tuning.earlier + tuning.later, rows, lines)
 
 
-def _lines(tuning: "Tuning") -> list[str]:
+def _lines(tuning: "Recommendation") -> list[str]:
     lines = []
     if tuning.chosen is not None:
         lines.append(
@@ -229,7 +229,7 @@ def _own_lines(costs: "Mapping[str, float] | None") -> list[str]:
     ]
 
 
-def _print_json(tuning: "Tuning", bill: "Bill", outvoted: Mapping[str, str]) -> None:
+def _print_json(tuning: "Recommendation", bill: "Bill", outvoted: Mapping[str, str]) -> None:
     import json
     from dataclasses import asdict
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from pagein.delegation.model_calls import ModelCalls, OutOfBudget
+from pagein.delegation.model_calls import ChildModelCalls, OutOfBudget
 from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult
 from pagein.policy.delegation.child_costs import NOTHING, CallCost
 from pagein.policy.delegation.child_replies import REPLY_SCHEMA
@@ -63,7 +63,7 @@ class ChildOutcome:
 
 async def run_child(
     task: ChildTask,
-    calls: ModelCalls,
+    calls: ChildModelCalls,
     limits: DelegationLimits,
     outcome: ChildOutcome,
     tokens_of: Callable[[str], int],

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from pagein.delegation.child_calls import Asking, ChildCalls
+from pagein.delegation.child_calls import ChildCalls, ChildQuestion
 from pagein.delegation.ordered_work import work_on_each
 from pagein.delegation.text_edges import edges_of
 from pagein.delegation.thread_work import finish_in_thread
@@ -28,7 +28,7 @@ _SHARE: Final = 0.7
 """Share of the free window that content takes: token counts are estimates, and tools answer into the rest."""
 
 
-async def ask_about(calls: ChildCalls, asking: Asking) -> ChildResult:
+async def ask_about(calls: ChildCalls, asking: ChildQuestion) -> ChildResult:
     """Return the answer about some targets, whatever their size."""
     room = room_of(calls.around.models[0], calls.around.settings.limits.output_tokens)
     tokens = sum(calls.around.results.tokens(one.text) for one in asking.texts)
@@ -45,7 +45,7 @@ def room_of(model: str, output_tokens: int) -> int:
 class _PartedQuestion:
     """A question about targets that are too large for one child. room: tokens of content for a child."""
 
-    def __init__(self, calls: ChildCalls, asking: Asking, room: int) -> None:
+    def __init__(self, calls: ChildCalls, asking: ChildQuestion, room: int) -> None:
         self._calls = calls
         self._asking = asking
         self._question = replace(asking.question, kind="query")
@@ -71,7 +71,7 @@ class _PartedQuestion:
         async def ask_part(place: int, item: tuple[TargetText, TargetPart]) -> None:
             text, part = item
             shown = content_block(text.name, part_text(text.text, part, text.name))
-            asked = Asking(self._question, (text,), content=shown, shown=(part.start, part.end), extra=MAP_NOTE)
+            asked = ChildQuestion(self._question, (text,), content=shown, shown=(part.start, part.end), extra=MAP_NOTE)
             found[place] = self._part_answer((place + 1,), await self._ask(asked))
 
         await work_on_each(parts, ask_part, self._calls.around.settings.limits.concurrency)
@@ -82,7 +82,7 @@ class _PartedQuestion:
         tokens = self._calls.around.results.tokens(text.text)
         return max(1, int(len(text.text) / tokens * self._room))
 
-    async def _ask(self, asked: Asking) -> ChildResult:
+    async def _ask(self, asked: ChildQuestion) -> ChildResult:
         result = await self._calls.ask(asked)
         self._cost += result.cost
         self._last = result if result.status == "success" else self._last

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from pagein import __version__
 from pagein.mcp.object_resources import TEMPLATES
 from pagein.mcp.offered_prompts import prompts_for
-from pagein.mcp.offered_tools import INSTRUCTIONS, OfferedTool
+from pagein.mcp.offered_tools import INSTRUCTIONS, McpTool
 
 HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Protocol versions that begin with a handshake, the newest last."""
@@ -34,7 +34,7 @@ _DISCOVERED: Final = {
 class FirstAnswers:
     """The answers that need no SDK."""
 
-    def __init__(self, tools: tuple[OfferedTool, ...]) -> None:
+    def __init__(self, tools: tuple[McpTool, ...]) -> None:
         self._names = frozenset(one.name for one in tools)
         self._prompts = {one.name: one for one in prompts_for(self._names)}
         self._lists: Mapping[str, Message] = {

@@ -95,7 +95,7 @@ def caller_ids(meta: object) -> tuple[str, str]:
     return found, thread if isinstance(thread, str) else ""
 
 
-class Window(Protocol):
+class AgentWindow(Protocol):
     """What the window of the calling agent shows, as far as somebody can tell."""
 
     def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
@@ -127,7 +127,7 @@ class ToolAnswers:
         workspaces: str | Sequence[str],
         names: tuple[str, ...] = USUAL,
         is_off: Callable[[], bool] = lambda: False,
-        window: Window | None = None,
+        window: AgentWindow | None = None,
         now: Callable[[], float] = time.time,  # noqa: TID251 - the rim reads the clock
         *,
         follows_roots: bool = False,

@@ -10,7 +10,7 @@ Speaker: TypeAlias = Literal["user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class HistoryMessage:
     """A message of the conversation."""
 
     role: Speaker
@@ -40,7 +40,7 @@ class PromptContents:
     symbols: Mapping[str, str] = field(default_factory=dict)
     urls: Mapping[str, str] = field(default_factory=dict)
     tree: str = ""
-    history: Sequence[Said] = ()
+    history: Sequence[HistoryMessage] = ()
     conversation: Sequence[Message] = ()
     objects: Mapping[str, str] = field(default_factory=dict)
 

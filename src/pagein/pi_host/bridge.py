@@ -31,7 +31,7 @@ class Later:
     work: Callable[[], object]
 
 
-class Link:
+class ExtensionLink:
     """The way back to the extension, during one of its requests.
 
     signal: set once the request is no longer wanted.
@@ -56,7 +56,7 @@ class Bridge:
     answer: returns the reply to a request; may raise anything.
     """
 
-    def __init__(self, source: BinaryIO, sink: BinaryIO, answer: Callable[[object, Link], object]) -> None:
+    def __init__(self, source: BinaryIO, sink: BinaryIO, answer: Callable[[object, ExtensionLink], object]) -> None:
         self._source = source
         self._sink = sink
         self._answer = answer
@@ -125,7 +125,7 @@ class Bridge:
             self._todo.put((number, params))
 
     def _reply(self, number: int, params: object) -> None:
-        link = Link(self, self._signals[number])
+        link = ExtensionLink(self, self._signals[number])
         later = self._settle(number, lambda: self._answer(params, link))
         if later is not None:
             work = later.work

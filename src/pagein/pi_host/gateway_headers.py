@@ -53,7 +53,7 @@ def _may_be_gateway(address: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Address:
     """Where requests go. is_near: to this machine. has_token: whether the path has a gateway's token."""
 
     port: int | None
@@ -61,13 +61,13 @@ class _Place:
     has_token: bool
 
 
-def _place_of(address: str) -> _Place | None:
+def _place_of(address: str) -> _Address | None:
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         return None
-    return _Place(port, _is_near(host), parts.path.startswith(_PROVEN_PATH))
+    return _Address(port, _is_near(host), parts.path.startswith(_PROVEN_PATH))
 
 
 def _is_near(host: str) -> bool:

@@ -24,7 +24,7 @@ from pagein.model.layout_notes import PooledRequestNote
 from pagein.model.messages import Message, Thinking, ToolResult
 from pagein.model.shared_collections import SharedMap
 from pagein.pi_host.branch import PiBranch, name_of
-from pagein.pi_host.protocol import Answer, CompactionVerdict, Insert, ModelCall, OfferedTool, WindowEdits, WindowUsage
+from pagein.pi_host.protocol import Answer, CompactionVerdict, Insert, ModelCall, PiTool, WindowEdits, WindowUsage
 from pagein.policy.layouts.pooled_branch import TAKES, BranchFold, PooledBranch
 from pagein.policy.pools.pool_values import USUAL, PoolRules
 from pagein.policy.tiers.frozen_order import CacheTerms
@@ -206,10 +206,10 @@ class PooledView:
         )
 
 
-def offered_pool_tools() -> tuple[OfferedTool, ...]:
+def offered_pool_tools() -> tuple[PiTool, ...]:
     """Return the tools of this layout, as pi registers them once a branch has the layout."""
     return tuple(
-        OfferedTool(one.name, one.name, one.description, one.schema, one.description.partition(". ")[0], active=False)
+        PiTool(one.name, one.name, one.description, one.schema, one.description.partition(". ")[0], active=False)
         for one in _OFFERS
     )
 

@@ -28,7 +28,7 @@ _PAGES: Final[Gate] = replace(OPEN_GATE, way=Way("rlm_peek", "rlm_search"), argu
 """What may be decided while paging is on. Arguments of calls stay, since pi's messages keep them."""
 
 
-class Window:
+class PiWindow:
     """The window of a session, as built by the extension.
 
     limit: share of the model's window up to which a request fits.

@@ -16,7 +16,7 @@ from typing import Final
 from pagein.providers.validity.call_pairs import referenced_tools
 from pagein.providers.validity.request_settings import is_search_tool
 from pagein.providers.validity.turns import Turns, Wire, object_at, objects_at, text_at
-from pagein.simulator.script import Said, Say, ScriptCall
+from pagein.simulator.script import Say, ScriptCall, ScriptPart
 
 SEARCH_TOOL_TOKENS: Final = 500
 """Tokens of the tool that searches (source: Anthropic, Introducing advanced tool use, 2025-11-24: "about 500 tokens")."""
@@ -55,13 +55,13 @@ def _texts(name: str, tool: Wire) -> Iterator[str]:
         yield text_at(schema, "description") if isinstance(schema, Mapping) else ""
 
 
-def missing_tool(one: Said, fields: Wire, loaded: frozenset[str]) -> str:
+def missing_tool(one: ScriptPart, fields: Wire, loaded: frozenset[str]) -> str:
     """The name of the deferred tool that must be found before this is said; "" for anything else."""
     is_missing = isinstance(one, ScriptCall) and one.tool in deferred_tools(fields) and one.tool not in loaded
     return one.tool if is_missing and isinstance(one, ScriptCall) else ""
 
 
-def without_unreachable(said: Sequence[Said], fields: Wire, loaded: frozenset[str]) -> tuple[Said, ...]:
+def without_unreachable(said: Sequence[ScriptPart], fields: Wire, loaded: frozenset[str]) -> tuple[ScriptPart, ...]:
     """What the model says where no tool searches: no calls of tools that it does not see."""
     if search_name(fields):
         return tuple(said)

@@ -51,7 +51,7 @@ class TtlQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class CacheTerms:
+class TtlTerms:
     """The chosen cache terms of a request.
 
     lifetimes: TTLs and prices of the model.
@@ -77,7 +77,7 @@ class CacheTerms:
     bridges: bool = False
     is_trial: bool = False
 
-    def settle(self, *, rewritten: bool) -> "CacheTerms":
+    def settle(self, *, rewritten: bool) -> "TtlTerms":
         """Return the terms once it is known whether the window is rewritten."""
         return replace(self, asking=self.rewriting) if rewritten else self
 
@@ -112,7 +112,7 @@ class KeepAlivePlan:
     at: time to send, in seconds since 1970.
     price: expected cost in BIT.
     kept, spent: as in `CachedPrefix`.
-    is_trial: as in `CacheTerms`.
+    is_trial: as in `TtlTerms`.
     """
 
     at: float
@@ -146,7 +146,7 @@ def terms(
     *,
     anew: bool,
     switched: bool = False,
-) -> CacheTerms | None:
+) -> TtlTerms | None:
     """Choose the cache terms of a request; None without a time.
 
     in_hand: amount to risk beside the savings of earlier TTL choices, in BIT.
@@ -169,7 +169,7 @@ def terms(
     asked = cache_lifetimes.UpcomingRequest(moment.now, size, new, is_found=is_near and not moment.first_image)
     asking = cache_lifetimes.chosen(before.lease, lifetimes, asked, in_hand)
     rewriting = cache_lifetimes.chosen_rewritten(before.lease, lifetimes, asked, in_hand)
-    return CacheTerms(lifetimes, before, asking, moment.now, anew, rewriting, moment.floor, returning)
+    return TtlTerms(lifetimes, before, asking, moment.now, anew, rewriting, moment.floor, returning)
 
 
 def _after_switch(held: CachedPrefix, lifetimes: Lifetimes) -> CachedPrefix:
@@ -184,7 +184,7 @@ def _after_switch(held: CachedPrefix, lifetimes: Lifetimes) -> CachedPrefix:
     )
 
 
-def economics(usual: Economics, terms: CacheTerms) -> Economics:
+def economics(usual: Economics, terms: TtlTerms) -> Economics:
     """Return the prices of a call: expiry of the cache, cost of a rewrite, savings outside the window."""
     lease, lifetimes = terms.before.lease, terms.lifetimes
     expires = lease.expires()
@@ -201,7 +201,7 @@ def economics(usual: Economics, terms: CacheTerms) -> Economics:
     )
 
 
-def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, messages: int) -> CachedPrefix:
+def prefix_after_answer(terms: TtlTerms, usage: Usage, *, rewritten: bool, messages: int) -> CachedPrefix:
     """Return the cached prefix after an answer.
 
     rewritten: True if pagein changed the prompt before its end.
@@ -220,7 +220,7 @@ def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, mes
     return replace(terms.before, lease=lease, place=messages - 1 if anchors else terms.before.place, bridged=False)
 
 
-def verdict_of(terms: CacheTerms, usage: Usage, model: str) -> CacheVerdictNote | None:
+def verdict_of(terms: TtlTerms, usage: Usage, model: str) -> CacheVerdictNote | None:
     """Return an answer's evidence on the provider's cache; None for an answer without evidence.
 
     Only for a request in front of whose news nothing changed.
@@ -233,7 +233,7 @@ def verdict_of(terms: CacheTerms, usage: Usage, model: str) -> CacheVerdictNote 
     return CacheVerdictNote(model, practice, held, terms.at, before.lease.anchored, usage.read)
 
 
-def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> KeepAlivePlan | None:
+def due(held: CachedPrefix, terms: TtlTerms, usage: Usage, in_hand: float) -> KeepAlivePlan | None:
     """Return the next keep-alive request.
 
     None if it does not pay, or the cache does not hold the window.
@@ -288,7 +288,7 @@ class Leases:
 
     def terms(
         self, parent: EntryId | None, here: EntryId | None, asking: TtlQuery, moment: Moment, *, anew: bool
-    ) -> CacheTerms | None:
+    ) -> TtlTerms | None:
         """Choose the cache terms of a request at `here`, after the request at `parent`.
 
         moment: the call as the policy sees it, at the time of the request.
@@ -311,14 +311,14 @@ class Leases:
         bridges = asking.may_cost > 0 and trust.keep_alive != "fails"
         return replace(found, bridges=bridges, is_trial=trust.keep_alive == "unknown")
 
-    def due(self, held: CachedPrefix, of: CacheTerms, usage: Usage, model: str, entry: EntryId) -> KeepAlivePlan | None:
+    def due(self, held: CachedPrefix, of: TtlTerms, usage: Usage, model: str, entry: EntryId) -> KeepAlivePlan | None:
         """Return the next keep-alive request after an answered request; None for no keep-alive."""
         state = self._journal.state_at(entry)
         price = prices_for(model, of.at)
         return None if state.hand.off or price is None else due(held, of, usage, _in_hand(state.account, price))
 
     def after_keepalive(
-        self, behind: EntryId | None, of: CacheTerms, model: str, usage: Usage, at: float, messages: int
+        self, behind: EntryId | None, of: TtlTerms, model: str, usage: Usage, at: float, messages: int
     ) -> tuple[CachedPrefix, float] | None:
         """Return the cached prefix after a keep-alive request, with the cost.
 

@@ -20,7 +20,7 @@ from typing import Final, Literal, TypeAlias
 
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT
 from pagein.engine.cache.cache_inputs import Part, head_of
-from pagein.engine.cache.cache_ttl import CacheTerms
+from pagein.engine.cache.cache_ttl import TtlTerms
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.intake.message_chain import Transcript, alike, transcript
 from pagein.engine.intake.recall_tools import RecallOffer
@@ -86,7 +86,7 @@ class RequestCall(WindowCall):
     is_unread: bool = False
     marks: bool = True
     is_new_prefix: bool = False
-    terms: CacheTerms | None = None
+    terms: TtlTerms | None = None
     layout: WindowLayout | None = None
     made: Bytes = _NO_BYTES
     chosen: BreakpointChoice = AS_THE_CLIENT

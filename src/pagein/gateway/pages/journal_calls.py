@@ -76,7 +76,7 @@ class JournalSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _BranchState:
     """What a branch has told up to an entry.
 
     request, sent: the last request and its entry; None before the first. gained: what it saved.
@@ -100,12 +100,12 @@ class _Place:
         return self.request.saved if self.request is not None else 0.0
 
 
-_START: Final = _Place()
+_START: Final = _BranchState()
 
 
 def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
     """Return what a journal tells of its session. Entries that cannot be read are left out."""
-    places: dict[EntryId | None, _Place] = {None: _START}
+    places: dict[EntryId | None, _BranchState] = {None: _START}
     calls: list[JournalCall] = []
     counted: set[EntryId | None] = set()
     title = client = ""
@@ -138,7 +138,7 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
     return JournalSummary(title, client, tuple(calls))
 
 
-def _uncounted(place: _Place, counted: set[EntryId | None]) -> _Place:
+def _uncounted(place: _BranchState, counted: set[EntryId | None]) -> _BranchState:
     """Return the place without what an earlier call was counted with."""
     recalls = tuple(one for one in place.recalls if one not in counted)
     if place.sent in counted:
@@ -146,7 +146,7 @@ def _uncounted(place: _Place, counted: set[EntryId | None]) -> _Place:
     return replace(place, recalls=recalls)
 
 
-def _call(place: _Place, usage: Usage) -> JournalCall:
+def _call(place: _BranchState, usage: Usage) -> JournalCall:
     at = place.request.moment if place.request is not None else None
     paid = newest_prices(place.model)
     spent = cost(usage, paid, at) if paid is not None else None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from pagein.model.laid_prompts import Said
+from pagein.model.laid_prompts import HistoryMessage
 from pagein.policy.tiers.tier_values import HISTORY, SYMBOL, URL
 
 ACKNOWLEDGEMENT: Final = "Ok."
@@ -30,7 +30,7 @@ def item_text(key: str, text: str) -> str:
     return file_text(key, text)
 
 
-def tier_text(tier: str, items: Iterable[tuple[str, str]], said: Iterable[Said]) -> str:
+def tier_text(tier: str, items: Iterable[tuple[str, str]], said: Iterable[HistoryMessage]) -> str:
     """A tier as one text: symbol entries, files, messages. "" for an empty tier.
 
     items: keys and texts.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from pagein.model.entries import MessageEntry
-from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents, Said
+from pagein.model.laid_prompts import HistoryMessage, LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.messages import Message, ToolResult
 from pagein.policy.layouts.conversation_blocks import message_blocks
 from pagein.policy.layouts.pool_lines import reference_line
@@ -42,7 +42,7 @@ class TieredSession:
     def _reset(self) -> None:
         self._walk = self._start
         self._tiers = NO_TIERS
-        self._said: list[Said] = []
+        self._said: list[HistoryMessage] = []
         self._texts: dict[str, str] = {}  # by path
         self._digests: dict[str, str] = {}
         self._covered = 0
@@ -79,7 +79,7 @@ class TieredSession:
                 self._texts[path] = text
         return frozenset(changed)
 
-    def _as_said(self, message: Message) -> Said | None:
+    def _as_said(self, message: Message) -> HistoryMessage | None:
         def reference(result: ToolResult) -> str | None:
             one = self._walk.state.index.get(result.call_id)
             if one is None or one.place is not None or one.tool in CONTEXT_TOOLS:
@@ -93,7 +93,7 @@ class TieredSession:
         # distinct texts, so that two equal messages have their own sizes
         text = "\n".join((f"[{len(self._said)}]", *(block.text for block in blocks)))
         self._talk.set_size(text, sum(block.tokens for block in blocks))
-        return Said("assistant" if message.role == "assistant" else "user", text)
+        return HistoryMessage("assistant" if message.role == "assistant" else "user", text)
 
     def _place(self, changed: frozenset[str], *, cold: bool) -> None:
         items = [Sighting(path, self._digest(text), self._talk.count(text)) for path, text in self._texts.items()]
