@@ -25,7 +25,7 @@ from pagein.model.journal_notes import ForgottenNote
 from pagein.model.memory_notes import AnswerNote
 from pagein.model.messages import Image, Message, UnreadableLine
 from pagein.model.objects import ObjectId
-from pagein.model.store_listing import session_name
+from pagein.model.store_inventory import session_name
 from pagein.model.text_removal import Retold
 from pagein.model.versions import Version
 from pagein.policy.privacy.erasure import FORGOTTEN, SHORTEST, finder, forms_of, is_gone, retold, texts_in, tombstone

@@ -9,7 +9,7 @@ import pytest
 
 from pagein.child_models.asked_contents import LIFETIME, AskedContents
 from pagein.child_models.memoized_models import AnswerMemo, MemoizedModels, call_key
-from pagein.child_models.prefix_sharing import SharedPrefixModels
+from pagein.child_models.shared_prefix_models import SharedPrefixModels
 from pagein.errors import OverloadedProvider
 from pagein.model.messages import Message, Text, Usage
 from pagein.ports import ChildAnswer, ChildRequest, PrefixMark

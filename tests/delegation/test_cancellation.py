@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.delegation.asked_sessions import Asked, run
 
-from pagein.delegation.blocking import ask_now
+from pagein.delegation.blocking_calls import ask_now
 from pagein.delegation.call_tree import OperationView
 from pagein.delegation.ordered_work import work_on_each
 from pagein.delegation.thread_work import finish_in_thread

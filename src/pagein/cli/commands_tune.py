@@ -17,7 +17,7 @@ from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
     from pagein.model.bill import Bill
-    from pagein.replay.results.tuning import Candidate, Recommendation
+    from pagein.replay.results.recommendation import Candidate, Recommendation
     from pagein.settings.layers import Config
     from pagein.ui.tuning_view import TuningPage
 
@@ -79,8 +79,8 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
     The choice is made on the earlier two thirds of the history, and judged on the rest. Where the difference is within noise, the
     advice is no change. Needs no key and no network.
     """
-    from pagein.replay.results.tuning import candidates, lifetimes
-    from pagein.replay.results.tuning import tune as recommend
+    from pagein.replay.results.recommendation import candidates, lifetimes
+    from pagein.replay.results.recommendation import tune as recommend
     from pagein.settings.sources import load_config
     from pagein.ui.tables import show_skipped
     from pagein.ui.tuning_view import show_tuning
@@ -161,7 +161,7 @@ def _replay(paths: tuple[Path, ...], prices: str, tried: "tuple[Candidate, ...]"
     from datetime import UTC, datetime
 
     from pagein import wiring
-    from pagein.replay.results.tuning import LIFETIMES
+    from pagein.replay.results.recommendation import LIFETIMES
     from pagein.replay.run import ReplayRequest, replay
     from pagein.ui.progress import progress_bar
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.child_models.memoized_models import AnswerMemo, MemoizedModels
-from pagein.child_models.prefix_sharing import SharedPrefixModels
+from pagein.child_models.shared_prefix_models import SharedPrefixModels
 from pagein.delegation.budget import Budget
 from pagein.delegation.call_tree import CallTree, OperationView, Watch
 from pagein.delegation.child_calls import CANCELLED, ChildCalls, ChildQuestion, ChildTools, OperationContext
 from pagein.delegation.model_calls import ChildModelCalls, Retries
 from pagein.delegation.ordered_work import work_on_each
-from pagein.delegation.target_reading import ask_about, room_of
+from pagein.delegation.target_questions import ask_about, room_of
 from pagein.delegation.target_survey import SurveyedTarget, survey_targets
 from pagein.delegation.thread_work import finish_in_thread
 from pagein.engine.recall.child_results import ChildResults

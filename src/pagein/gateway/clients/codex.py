@@ -9,7 +9,7 @@ from typing import Any, Final
 from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, is_same, no_variables, where_told
 from pagein.gateway.clients.config_files import read_toml
-from pagein.gateway.clients.launching import (
+from pagein.gateway.clients.launch import (
     AgentEndpoint,
     Endpoints,
     Launch,

@@ -149,7 +149,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class ResultMeaning:
+class InterpretedResult:
     """A profile's reading of a result and its call.
 
     effect: the effect of the call.
@@ -165,9 +165,9 @@ class ResultMeaning:
 
 
 @lru_cache(maxsize=32)  # asked when a result is answered and when it was sent
-def reading_of(profile: Profile, call: ToolCall, result: ToolResult) -> ResultMeaning:
+def reading_of(profile: Profile, call: ToolCall, result: ToolResult) -> InterpretedResult:
     """Return a profile's reading of a result and its call."""
-    return ResultMeaning(
+    return InterpretedResult(
         profile.effect_of(call),
         profile.is_failure(call, result),
         profile.is_repeat(call, result),

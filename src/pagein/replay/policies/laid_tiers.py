@@ -20,8 +20,8 @@ from pagein.policy.tiers.tier_rules import PAGEIN
 from pagein.policy.tiers.tier_values import HISTORY, Sighting
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.laid_sessions import RecordedConversation, WantedText
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.prompt_sizes import SizedCall
-from pagein.replay.prompt.recording import BillableSession
 
 
 class TieredSession:
