@@ -1,4 +1,4 @@
-"""The children of one operation: each is admitted, asked, timed, recorded and its answer stored.
+"""Run the children of an operation: admit, ask, time and record each child, and store the answer.
 
 Rules of this file
 ------------------
@@ -66,7 +66,7 @@ class ChildTools(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OperationContext:
-    """What the children of an operation work with.
+    """The shared context of an operation's children: settings, budget, tools and clocks.
 
     models: name of the model of each depth, from 1.
     clock: monotonic, in seconds. now: seconds since 1970. new_id: returns random letters and digits.

@@ -1,4 +1,4 @@
-"""How targets are asked about: whole where they fit into a child's window, else part by part, with the answers joined."""
+"""Ask about targets: whole if the targets fit into a child's window, else part by part with joined answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ _SHARE: Final = 0.7
 
 
 async def ask_about(calls: ChildCalls, asking: ChildQuestion) -> ChildResult:
-    """Return the answer about some targets, whatever their size."""
+    """Return the answer about targets of any size."""
     room = room_of(calls.around.models[0], calls.around.settings.limits.output_tokens)
     tokens = sum(calls.around.results.tokens(one.text) for one in asking.texts)
     if tokens <= room:
@@ -38,12 +38,12 @@ async def ask_about(calls: ChildCalls, asking: ChildQuestion) -> ChildResult:
 
 
 def room_of(model: str, output_tokens: int) -> int:
-    """Return the tokens of content that a child of this model is shown."""
+    """Return the tokens of content for a child of a model."""
     return max(1, int(_SHARE * (window_of(model) - output_tokens - OVERHEAD)))
 
 
 class _PartedQuestion:
-    """A question about targets that are too large for one child. room: tokens of content for a child."""
+    """A question about targets that exceed a child's window. room: tokens of content for a child."""
 
     def __init__(self, calls: ChildCalls, asking: ChildQuestion, room: int) -> None:
         self._calls = calls

@@ -1,4 +1,4 @@
-"""The answers of an MCP server that need no SDK: the handshake, and all that is the same at each start.
+"""Answer MCP requests without the SDK: the handshake, and the lists that never change between starts.
 
 Clients put the lists into their prompts, or wait for them before they start.
 """
@@ -45,7 +45,7 @@ class FirstAnswers:
         }
 
     def answer(self, message: Mapping[str, Any]) -> Message | None:
-        """Return the response to a request; None for any other message, and for a version that the SDK must refuse."""
+        """Return the response to a request; None for other messages, and for a version that the SDK must refuse."""
         method, params = message.get("method"), message.get("params")
         if "id" not in message or not isinstance(params, dict | None):
             return None

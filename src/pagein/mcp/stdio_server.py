@@ -79,7 +79,7 @@ class StdioServer:
             self._serve(source, sink)
 
     def _pass_over(self) -> None:
-        """Refuse a message that is too long, and pass over the rest of its line."""
+        """Refuse an overlong message, and skip the rest of the line."""
         rest = b"?"
         while rest and not rest.endswith(b"\n"):
             rest = self._source.readline(LONGEST_LINE)
@@ -157,7 +157,7 @@ def _id_text(message: Mapping[str, Any]) -> str:
 
 
 def _problem(line: bytes, message: object) -> tuple[int, str]:
-    """Return why a message cannot be answered, with the protocol's code; "" for one that can.
+    """Return the reason against a message with the protocol's code; "" for a correct message.
 
     The SDK would drop such a message, and the client would wait; of wrong parameters it would not say what is wrong.
     """

@@ -11,7 +11,7 @@ Speaker: TypeAlias = Literal["user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
-    """A message of the conversation."""
+    """A message in the history of an assembled prompt."""
 
     role: Speaker
     text: str

@@ -32,7 +32,7 @@ class Later:
 
 
 class ExtensionLink:
-    """The way back to the extension, during one of its requests.
+    """The channel to the extension during a request.
 
     signal: set once the request is no longer wanted.
     """
@@ -46,7 +46,7 @@ class ExtensionLink:
         return self._bridge.ask("confirm", {"title": title, "message": message}, _PERSON) is True
 
     def show(self, lines: tuple[str, ...]) -> None:
-        """Show the person at pi what goes on."""
+        """Show progress to the person at pi."""
         self._bridge.tell("widget", {"lines": lines})
 
 

@@ -62,7 +62,7 @@ _Decided: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class PiSettings:
-    """What a person sets for pi.
+    """The user's settings for pi.
 
     reads: what happens to pi's reads.
     modes: whether pi's own `read` takes the arguments of the unified read, too.
@@ -82,7 +82,7 @@ class PiSettings:
 
 @dataclass(frozen=True, slots=True)
 class PiDependencies:
-    """What the host needs from outside.
+    """The dependencies of the host: engine, clock, switch and gateways.
 
     open_engine: opens the engine for a folder, with these settings in place of the usual; raises StoreError and BadSetting.
     now: seconds since 1970.
@@ -115,7 +115,7 @@ class PiHost:
         self._gateway = ""
 
     def answer(self, event: object, link: ExtensionLink) -> object:
-        """Return the reply to a request of the extension. Raises what its parts raise."""
+        """Return the reply to a request of the extension. Exceptions of the deciding modules pass through."""
         if isinstance(event, Hello):
             return self._welcome(event)
         rooms = self._rooms
@@ -218,7 +218,7 @@ class PiHost:
         return rooms.window.judge_compaction(pages=pages and cancels, usage=event.usage)
 
     def _begin(self, event: BeginEvent, rooms: "_Rooms", *, pages: bool) -> BranchStart:
-        """Say what holds from here on, and leave the window to a gateway if nothing of it was changed here.
+        """Tell the extension what holds on the branch. An unchanged window is left to a gateway, if there is one.
 
         What left a window stays a stub after `/rlm off`, and a marker rests on text that a gateway could evict.
         """
@@ -292,7 +292,7 @@ class PiHost:
         return Later(wait)
 
     def _watch(self, rooms: "_Rooms", link: ExtensionLink, ended: threading.Event) -> None:
-        """Show what children do, as often as it changes, until they have answered."""
+        """Show the work of children at each change, until every child has answered."""
         shown: tuple[str, ...] = ()
         while not ended.wait(_TICK):
             lines = self._widget(rooms, pages=True)

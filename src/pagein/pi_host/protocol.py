@@ -60,7 +60,7 @@ class PiTool:
 
 @dataclass(frozen=True, slots=True)
 class WatchedEvents:
-    """The events that pagein wants to be told of.
+    """The events that the extension reports to pagein.
 
     calls, results: names of the tools whose calls and results are told.
     context: whether each request is told.
@@ -168,7 +168,7 @@ class BeginEvent:
 
 @dataclass(frozen=True, slots=True)
 class BranchStart:
-    """What holds on this branch.
+    """The reply to a begin event: tools, prompt and headers of the branch.
 
     tools: names of all of pagein's tools that are active; None to leave them.
     prompt: text for the end of the system prompt; "" for none.

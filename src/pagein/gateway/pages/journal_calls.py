@@ -52,18 +52,18 @@ class JournalCall:
 
     @property
     def saved_usd(self) -> float:
-        """What pagein saved with the call in dollars; 0 without a price. A BIT costs the same in each part of one call."""
+        """The saving of the call in dollars; 0 without a price. A BIT costs the same in each part of a call."""
         return self.saved * self.usd / self.cost if self.usd is not None and self.cost else 0.0
 
     @property
     def recalling_usd(self) -> float:
-        """What going on behind recalls cost, in dollars; 0 without a price."""
+        """The cost of the continuations behind recalls in dollars; 0 without a price."""
         return self.recalling * self.usd / self.cost if self.usd is not None and self.cost else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class JournalSummary:
-    """What a journal tells of its session.
+    """The title, client and calls of a session, from the journal.
 
     title: the first words of the user.
     client: the profile of the client; "" if unknown.
@@ -77,7 +77,7 @@ class JournalSummary:
 
 @dataclass(frozen=True, slots=True)
 class _BranchState:
-    """What a branch has told up to an entry.
+    """The facts of a branch up to an entry.
 
     request, sent: the last request and its entry; None before the first. gained: what it saved.
     epoch: an epoch that the next request opens; opened: the one of the last request.
@@ -104,7 +104,7 @@ _START: Final = _BranchState()
 
 
 def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
-    """Return what a journal tells of its session. Entries that cannot be read are left out."""
+    """Return the summary of a journal. Unreadable entries are left out."""
     places: dict[EntryId | None, _BranchState] = {None: _START}
     calls: list[JournalCall] = []
     counted: set[EntryId | None] = set()
@@ -139,7 +139,7 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
 
 
 def _uncounted(place: _BranchState, counted: set[EntryId | None]) -> _BranchState:
-    """Return the place without what an earlier call was counted with."""
+    """Return the state without the savings and recalls that an earlier call already counted."""
     recalls = tuple(one for one in place.recalls if one not in counted)
     if place.sent in counted:
         place = replace(place, opened=None, gained=0.0)

@@ -12,7 +12,7 @@ REMINDER: Final = "<system-reminder>"
 
 @dataclass(slots=True)
 class ToolCallIndex:
-    """The tool calls of a session so far. A result names only the call; the call names the tool.
+    """The index of a session's tool calls so far. A result names only the call; the call names the tool.
 
     cwd: folder of the session; paths inside it are reported relative to it.
     """

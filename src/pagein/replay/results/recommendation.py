@@ -1,4 +1,4 @@
-"""Choose settings from one's own sessions: on the earlier part of the history, judged on the later part. Pure functions.
+"""Recommend settings by a user's own sessions. The earlier sessions choose, the later ones judge. Pure functions.
 
 Rules of this file
 ------------------
@@ -89,7 +89,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The result for one's own sessions.
+    """The recommended settings for a user's own sessions, with the reason.
 
     earlier, later: number of sessions that chose and that judged.
     now: the settings in force.
