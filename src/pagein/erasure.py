@@ -173,7 +173,7 @@ def _texts_of_sessions(store: ForgettingStore, *, has_journal: bool) -> Iterator
 
 
 def _message_in(entry: Entry | UnreadableLine) -> Message | None:
-    """Return the message of an entry, or the answer that it notes; None if it has neither."""
+    """Return the message of an entry, or the noted answer; None for other entries."""
     body = entry.body if isinstance(entry, Entry) else None
     if isinstance(body, MessageEntry):
         return body.message

@@ -229,7 +229,7 @@ class CallStages:
         return replace(call, terms=terms, epoch=state.epoch, gained=gained)
 
     def pass_through(self, call: RequestCall) -> RequestCall:
-        """Leave the request as the client sent it, with its recall tools."""
+        """Leave the client's request unchanged, apart from the recall tools."""
         return replace(call, placed="passed", parent=None, made=self.renderer.pass_through(call.pending))
 
     def lay_out_window(self, call: RequestCall) -> RequestCall:

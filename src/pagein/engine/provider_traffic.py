@@ -228,7 +228,7 @@ class Traffic:
         return Observation(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep, verdict)
 
     def _read_reply(self, prepared: PreparedRequest, reply: Reply) -> tuple[Usage | None, list[Note], str | None]:
-        """Return the usage of a reply, what is journaled of it, and why it could not be read, if so. Raises nothing."""
+        """Return a reply's usage, the notes for the journal, and the problem of an unreadable reply. Raises nothing."""
         notes: list[Note] = []
         usage: Usage | None = None
         api, place, model, outside = prepared.api, prepared.messages, prepared.model, self._window.parts.outside

@@ -123,7 +123,7 @@ class SessionPools:
 
     @property
     def fold(self) -> PoolFold:
-        """The fold of these pools, for a window of them."""
+        """The pools' fold for a pooled window."""
         return self._pure
 
     @cached_property

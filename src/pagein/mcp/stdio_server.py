@@ -167,7 +167,7 @@ def _problem(line: bytes, message: object) -> tuple[int, str]:
 
 
 def _content_problem(line: bytes, message: object) -> str:
-    """Return why the SDK cannot take a message of the right form; "" for one that it can."""
+    """Return the reason why the SDK cannot take a well-formed message; "" for none."""
     if line.count(b"[") + line.count(b"{") > _DEEPEST and _is_deep(message):
         return f"Invalid request: a message has at most {_DEEPEST} levels of objects and lists"
     if b"\\ud" in line.lower():

@@ -26,7 +26,7 @@ _PERSON: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A reply that takes long. work: returns it, in a thread of its own; may raise anything."""
+    """A slow reply. work: makes the reply, in a thread of its own; may raise anything."""
 
     work: Callable[[], object]
 
@@ -132,7 +132,7 @@ class Bridge:
             threading.Thread(target=lambda: self._settle(number, work), name="pi-later", daemon=True).start()
 
     def _settle(self, number: int, work: Callable[[], object]) -> Later | None:
-        """Send the reply to a request; nothing yet, but its `Later`, for one that takes long."""
+        """Send the reply to a request, or start the work of a slow reply."""
         try:
             result = work()
             if isinstance(result, Later):

@@ -105,7 +105,7 @@ def configure(words: str, config: SessionConfig, usual: Mapping[str, object]) ->
 
 
 def set_prompt(words: str, shown: str) -> Answer:
-    """Return the answer to `/rlm prompt`: what the system prompt says, or the entry that sets it."""
+    """Return the answer to `/rlm prompt`: the text in the system prompt, or the entry that sets the text."""
     if not words:
         return Answer(shown or "Paging is off, so the system prompt says nothing of it.")
     told = "The built-in words again." if words == "{{default}}" else "Set for this branch, from the next prompt on."

@@ -53,7 +53,7 @@ class TtlQuery:
 
 @dataclass(frozen=True, slots=True)
 class TtlTerms:
-    """The chosen cache terms of a request.
+    """The cache TTL chosen for a request, with the facts of the choice.
 
     lifetimes: TTLs and prices of the model.
     before: the cached prefix until now.

@@ -1,4 +1,4 @@
-"""A provider's request on its way: the value that its stages take along, and what goes out without a decision (law 7).
+"""A provider's request on its way: the value that the stages share, and the request without a decision (law 7).
 
 Rules of this file
 ------------------
@@ -101,7 +101,7 @@ class RequestCall(WindowCall):
 
 
 def prepared_request(asked: PreparedRequest, call: RequestCall) -> PreparedRequest:
-    """Return the request to send, as its stages made it."""
+    """Return the request to send, as the stages made it."""
     pending, made = call.pending, call.made
     return replace(
         asked,

@@ -137,7 +137,7 @@ class EngineHand:
 
 
 def _undo(before: InWindow | None) -> list[str]:
-    """Return the acts that bring back the marks that a result had."""
+    """Return the acts that restore a result's earlier marks."""
     if before is None:
         return []
     orders = (("pinned", "pin"), ("vetoed", "veto"), ("dropping", "drop"), ("restoring", "restore"))

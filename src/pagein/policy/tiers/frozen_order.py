@@ -28,7 +28,7 @@ _NEW_ENTRIES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class CacheTerms:
-    """The costs of a provider's cache, and its way to find an entry.
+    """A provider's cache prices, and the rule to find an entry.
 
     read, write: prices of a token, as multiples of uncached input.
     anywhere: whether every prefix of an earlier prompt can be read, not only those with a breakpoint.

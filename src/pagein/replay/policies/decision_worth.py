@@ -97,7 +97,7 @@ class Steps:
     def _note_shown_once(
         self, sized: SizedCall, hide: Hide, prepared: WindowRequest, session: Session, prices: Economics | None
     ) -> None:
-        """Record results that this request shows once, and the stubs of those that the request before showed."""
+        """Record the results that a request shows once, and the stubs of those that the previous request showed."""
         at, index, shown = sized.call.at, sized.call.index, prepared.shown_once
         opened = None if prepared.opened is None else prepared.opened.reason
         if opened == MASKED_ON_ENTRY:

@@ -183,7 +183,7 @@ def _nothing(_: str) -> tuple[PrivateSpan, ...]:
 
 
 def _drop_objects_of(rows: Rows, session: str, done: Retold) -> None:
-    """Delete the objects that nobody wrote but a session. Names and views that a person gave to them go too."""
+    """Delete the objects that only the session wrote, with the names and views that a person gave."""
     orders = " OR ".join("reason = ?" for _ in ORDER_REASONS)
     found = rows.execute(
         f"""SELECT document, count(*) FROM version GROUP BY document
