@@ -41,15 +41,15 @@ def is_gateway(address: str, running: Iterable[str]) -> bool:
 
     running: addresses of the gateways that this user runs.
     """
-    place = _place_of(address)
-    if place is None:
+    found = _address_of(address)
+    if found is None:
         return False
-    return place.has_token or (place.is_near and any(_place_of(one) == place for one in running))
+    return found.has_token or (found.is_near and any(_address_of(one) == found for one in running))
 
 
 def _may_be_gateway(address: str) -> bool:
-    place = _place_of(address)
-    return place is not None and (place.has_token or place.is_near)
+    found = _address_of(address)
+    return found is not None and (found.has_token or found.is_near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Address:
     has_token: bool
 
 
-def _place_of(address: str) -> _Address | None:
+def _address_of(address: str) -> _Address | None:
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port

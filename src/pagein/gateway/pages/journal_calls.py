@@ -105,12 +105,12 @@ _START: Final = _BranchState()
 
 def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
     """Return the summary of a journal. Unreadable entries are left out."""
-    places: dict[EntryId | None, _BranchState] = {None: _START}
+    states: dict[EntryId | None, _BranchState] = {None: _START}
     calls: list[JournalCall] = []
     counted: set[EntryId | None] = set()
     title = client = ""
     for entry in (one for one in entries if isinstance(one, Entry)):
-        here = places.get(entry.parent, _START)
+        here = states.get(entry.parent, _START)
         match entry.body:
             case MessageEntry(message=message) if not title and message.role == "user":
                 words = " ".join(one.text for one in message.blocks if isinstance(one, Text) and not one.injected)
@@ -134,37 +134,37 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
                 calls[here.call] = _with_further(calls[here.call], reason, usage)
             case _:
                 pass
-        places[entry.id] = here
+        states[entry.id] = here
     return JournalSummary(title, client, tuple(calls))
 
 
-def _uncounted(place: _BranchState, counted: set[EntryId | None]) -> _BranchState:
+def _uncounted(state: _BranchState, counted: set[EntryId | None]) -> _BranchState:
     """Return the state without the savings and recalls that an earlier call already counted."""
-    recalls = tuple(one for one in place.recalls if one not in counted)
-    if place.sent in counted:
-        place = replace(place, opened=None, gained=0.0)
-    return replace(place, recalls=recalls)
+    recalls = tuple(one for one in state.recalls if one not in counted)
+    if state.sent in counted:
+        state = replace(state, opened=None, gained=0.0)
+    return replace(state, recalls=recalls)
 
 
-def _call(place: _BranchState, usage: Usage) -> JournalCall:
-    at = place.request.moment if place.request is not None else None
-    paid = newest_prices(place.model)
+def _call(state: _BranchState, usage: Usage) -> JournalCall:
+    at = state.request.moment if state.request is not None else None
+    paid = newest_prices(state.model)
     spent = cost(usage, paid, at) if paid is not None else None
-    epoch = place.opened
+    epoch = state.opened
     return JournalCall(
         at=at,
-        model=place.model,
+        model=state.model,
         usage=usage,
         cost=spent,
         usd=paid.usd(spent) if paid is not None and spent is not None else None,
-        saved=place.gained,
+        saved=state.gained,
         epoch=(epoch.reason or "epoch") if epoch is not None else "",
         evicted=len(epoch.paged) + len(epoch.turns) if epoch is not None else 0,
         restored=len(epoch.restored) if epoch is not None else 0,
         evicted_tokens=sum([*(one.tokens for one in epoch.paged), *(one.tokens for one in epoch.turns)])
         if epoch is not None
         else 0,
-        recalls=len(place.recalls),
+        recalls=len(state.recalls),
     )
 
 
