@@ -34,7 +34,6 @@ PARTICIPLE = re.compile(
 NAMED_AS_PARTICIPLE = {
     "BadSetting": "a setting is a thing: a key with its value",
     "FileDeed": "a deed is a thing: what a call did to a file",
-    "Sighting": "a sighting is a thing: one request that has an item",
     "Thinking": "thinking is a kind of block, in the providers' own word",
     "TierSeed": "a seed is a thing: what an item begins with",
 }

@@ -13,7 +13,7 @@ from pagein.model.laid_prompts import HistoryMessage, LaidPrompt, LayoutFacts, P
 from pagein.policy.layouts.tiered import TieredLayout
 from pagein.policy.tiers.tier_rules import CHOICES, PAGEIN, SEED, TierRules
 from pagein.policy.tiers.tier_steps import TierFacts, step_tiers
-from pagein.policy.tiers.tier_values import CACHED, START, Sighting, TierItem, TierState
+from pagein.policy.tiers.tier_values import CACHED, START, RequestItem, TierItem, TierState
 from pagein.ports import Layout
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, Chains
 from pagein.providers.prices.price_lookup import prices
@@ -261,11 +261,11 @@ def contents_of(steps: list[Step]) -> Iterator[tuple[PromptContents, bool]]:
 
 def facts_of(contents: PromptContents, *, cold: bool) -> TierFacts:
     return TierFacts(
-        tuple(Sighting(path, text, count(text)) for path, text in contents.files.items()),
+        tuple(RequestItem(path, text, count(text)) for path, text in contents.files.items()),
         contents.chosen,
-        tuple(Sighting(f"symbol:{path}", text, count(text)) for path, text in contents.symbols.items()),
-        tuple(Sighting(f"url:{url}", text, count(text)) for url, text in contents.urls.items()),
-        tuple(Sighting(f"history:{place}", one.text, count(one.text)) for place, one in enumerate(contents.history)),
+        tuple(RequestItem(f"symbol:{path}", text, count(text)) for path, text in contents.symbols.items()),
+        tuple(RequestItem(f"url:{url}", text, count(text)) for url, text in contents.urls.items()),
+        tuple(RequestItem(f"history:{place}", one.text, count(one.text)) for place, one in enumerate(contents.history)),
         cold=cold,
     )
 

@@ -17,7 +17,7 @@ from pagein.policy.pools.pool_fold import CONTEXT_TOOLS, START, PoolFold
 from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.tier_fold import NO_TIERS, TierInput, apply_note, difference
 from pagein.policy.tiers.tier_rules import PAGEIN
-from pagein.policy.tiers.tier_values import HISTORY, Sighting
+from pagein.policy.tiers.tier_values import HISTORY, RequestItem
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.laid_sessions import RecordedConversation, WantedText
 from pagein.replay.prompt.billable_session import BillableSession
@@ -96,9 +96,9 @@ class TieredSession:
         return HistoryMessage("assistant" if message.role == "assistant" else "user", text)
 
     def _place(self, changed: frozenset[str], *, cold: bool) -> None:
-        items = [Sighting(path, self._digest(text), self._talk.count(text)) for path, text in self._texts.items()]
+        items = [RequestItem(path, self._digest(text), self._talk.count(text)) for path, text in self._texts.items()]
         items += [
-            Sighting(f"{HISTORY}{number}", self._digest(one.text), self._talk.count(one.text))
+            RequestItem(f"{HISTORY}{number}", self._digest(one.text), self._talk.count(one.text))
             for number, one in enumerate(self._said[:-1])
         ]
         given = TierInput(tuple(items), modified=changed, cold=cold)
