@@ -86,7 +86,7 @@ class FirstAnswers:
 
 
 def _with_envelope(result: Message, version: str | None) -> Message:
-    """Return a result with the fields that stateless versions of the protocol add."""
+    """Return a result with the additional fields of stateless protocol versions."""
     if version is None:
         return result
     return {
