@@ -59,7 +59,6 @@ class Resident:
         return max(0, self.tokens - self.stays)
 
     def behind(self, before: Mapping[int, int]) -> "Resident":
-        """Return the resident with the new number of tokens in front of the message; unchanged for an unlisted message.
-        """
+        """Return the resident with the new number of tokens in front of the message; unchanged if not listed."""
         place = before.get(self.message, self.before)
         return self if place == self.before else replace(self, before=place)
