@@ -102,7 +102,7 @@ def reply_answer(reply: ModelReply, api: Api, named: str, names: Sequence[str]) 
 
 
 def http_error(status: int, body: bytes, retry_after: float | None, named: str) -> ChildModelError:
-    """Return the error for a refused call. retry_after: the provider's wait in seconds; None if unknown."""
+    """Return what a refused call stands for. retry_after: seconds that the provider asks to wait; None if it does not say."""
     words = _words(body)
     if "stream" in words.lower() and status < _FAILED and status not in _BUSY:
         return UnsupportedCall(f"{named} answers only in a stream: {words}")
