@@ -10,9 +10,9 @@ from pagein import wiring
 from pagein.providers.prices.price_lookup import prices
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import PageinPolicy
+from pagein.replay.prompt.billable_session import BillableSession, record
 from pagein.replay.prompt.model_calls import gather
 from pagein.replay.prompt.prompt_sizes import session_facts, source_facts
-from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.readers import Source, read_source
 from pagein.replay.session_bill import ReplayTerms, bill_session
 

@@ -21,10 +21,10 @@ import typer
 from pagein import errors, wiring
 from pagein.assembly import (
     AssembledPrompt,
+    HistoryMessage,
     PooledAgent,
     PooledCall,
     PromptContents,
-    Said,
     TieredPrompts,
     pooled,
     tiered,
@@ -529,7 +529,7 @@ API: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("The user's hand", (Touch, InWindow)),
     ("Pools", (SessionPools, PoolReply, PoolState, PoolRules)),
     ("Recall tools", (definitions, answer_call, ReadResult)),
-    ("Assembled prompts", (tiered, TieredPrompts, PromptContents, Said, AssembledPrompt, LaidBlock)),
+    ("Assembled prompts", (tiered, TieredPrompts, PromptContents, HistoryMessage, AssembledPrompt, LaidBlock)),
     ("Pooled agents", (pooled, PooledAgent, PooledCall, PooledRules)),
 )
 # what hosts use, or pagein itself

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents, Said
+from pagein.model.laid_prompts import HistoryMessage, LaidPrompt, LayoutFacts, PromptContents
 from pagein.policy.layouts.tiered import TieredLayout
 from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.tier_rules import PAGEIN, SEED, TierRules
 from pagein.policy.tiers.tier_steps import TierFacts, step_tiers
-from pagein.policy.tiers.tier_values import START, Sighting, TierState
+from pagein.policy.tiers.tier_values import START, RequestItem, TierState
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, Chains, bill
 from pagein.providers.prices.price_lookup import prices
 
@@ -98,8 +98,8 @@ def contents(made: PinnedSession, number: int) -> PromptContents:
         said
         for place, one in enumerate(made.turns[:number])
         for said in (
-            Said("user", f"user {place} <{one.asked}>"),
-            Said("assistant", f"assistant {place} <{one.answered}>"),
+            HistoryMessage("user", f"user {place} <{one.asked}>"),
+            HistoryMessage("assistant", f"assistant {place} <{one.answered}>"),
         )
     ]
     return PromptContents(
@@ -113,10 +113,10 @@ def contents(made: PinnedSession, number: int) -> PromptContents:
 def facts_of(given: PromptContents) -> TierFacts:
     """The items of a request."""
     return TierFacts(
-        files=tuple(Sighting(path, text, count(text)) for path, text in given.files.items()),
+        files=tuple(RequestItem(path, text, count(text)) for path, text in given.files.items()),
         selected=given.chosen,
         history=tuple(
-            Sighting(f"history:{place}", one.text, count(one.text)) for place, one in enumerate(given.history)
+            RequestItem(f"history:{place}", one.text, count(one.text)) for place, one in enumerate(given.history)
         ),
     )
 
@@ -305,7 +305,7 @@ def tiered_orders(one: TinyInstance) -> list[list[int]]:
     state, orders, versions = START, [], [0] * ITEMS
     for edited in one.edits:
         versions = [version + (item in edited) for item, version in enumerate(versions)]
-        files = tuple(Sighting(str(item), str(version), one.sizes[item]) for item, version in enumerate(versions))
+        files = tuple(RequestItem(str(item), str(version), one.sizes[item]) for item, version in enumerate(versions))
         given = TierFacts(files=files, selected=frozenset(file.key for file in files))
         state = step_tiers(state, given, PAGEIN, CacheTerms(READ, WRITE, anywhere=True)).state
         orders.append(whole_order(state))

@@ -7,7 +7,9 @@ import re
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,16 +21,24 @@ LONGEST_MODULE = 400
 MEDIAN_MODULE = 150
 # Modules whose names end as those of activities, and why they stay.
 NAMED_IN_ING = {
-    "child_models/prefix_sharing": "prefix sharing is a property of a provider's cache",
-    "delegation/blocking": "the blocking form of an operation, for callers without an event loop",
-    "delegation/target_reading": "waits for a better name",
     "engine/window/old_thinking": "thinking is a kind of block",
-    "gateway/clients/launching": "waits for a better name",
-    "model/store_listing": "a listing is a list",
-    "replay/prompt/recording": "a recording is what was recorded",
-    "replay/results/tuning": "waits for a better name",
     "wiring": "the usual word for the place where parts are put together",
 }
+# A name that may be one bare participle.
+PARTICIPLE = re.compile(
+    r"_?[A-Za-z]+(ed|ing)"
+    r"|_?(kept|told|said|known|held|sent|stood|shown|given|gone|made|read|left|put|meant|found|seen|taken|begun|worn)",
+    re.IGNORECASE,
+)
+# Classes whose names end as participles, and why they stay.
+NAMED_AS_PARTICIPLE = {
+    "BadSetting": "a setting is a thing: a key with its value",
+    "FileDeed": "a deed is a thing: what a call did to a file",
+    "Thinking": "thinking is a kind of block, in the providers' own word",
+    "TierSeed": "a seed is a thing: what an item begins with",
+}
+# Class names with more than one class, and why.
+SHARED_NAMES: dict[str, str] = {}
 # What `import pagein` must not cost its users. The command line's own libraries are among them.
 HEAVY = {
     "aiohttp",
@@ -87,7 +97,25 @@ def test_modules_are_named_by_their_subject() -> None:
 def test_modules_are_short_and_named_by_a_thing() -> None:
     assert statistics.median(len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES) <= MEDIAN_MODULE
     activities = {place(path.with_suffix("")).removeprefix("pagein/") for path in SOURCES if path.stem.endswith("ing")}
-    assert activities - set(NAMED_IN_ING) == set()
+    assert activities == set(NAMED_IN_ING)
+
+
+@cache
+def syntax_trees() -> dict[str, ast.Module]:
+    return {place(path): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+
+
+@cache
+def class_names() -> list[str]:
+    return [node.name for tree in syntax_trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+
+
+def test_no_class_is_named_by_a_bare_participle() -> None:
+    assert {name for name in class_names() if PARTICIPLE.fullmatch(name)} == set(NAMED_AS_PARTICIPLE)
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    assert {name for name, count in Counter(class_names()).items() if count > 1} == set(SHARED_NAMES)
 
 
 def place(path: Path) -> str:
@@ -96,8 +124,7 @@ def place(path: Path) -> str:
 
 def test_what_is_public_says_what_it_means() -> None:
     """Modules, functions, classes, and the methods of Protocols, which are contracts."""
-    trees = {place(path): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
-    assert sorted(missing for name, tree in trees.items() for missing in undocumented(name, tree)) == []
+    assert sorted(missing for name, tree in syntax_trees().items() for missing in undocumented(name, tree)) == []
 
 
 def undocumented(name: str, tree: ast.Module) -> Iterator[str]:

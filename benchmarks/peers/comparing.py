@@ -17,7 +17,7 @@ from benchmarks.peers.shapes import Shapes
 
 from pagein.errors import HostError
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 
 
 @dataclass(slots=True)

@@ -13,9 +13,9 @@ from pagein.replay.policies.ablation import QUIET
 from pagein.replay.policies.baselines import APPEND, Clear, RollingStubs
 from pagein.replay.policies.ledger import Ledger, Policy, Recall
 from pagein.replay.policies.pagein_policy import PageinPolicy
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.prompt_changes import Hide, Removable
 from pagein.replay.prompt.prompt_sizes import SizedCall
-from pagein.replay.prompt.recording import BillableSession
 
 OURS = ("append", "rolling", "clear", QUIET)
 _FLOOR = (1, 2)

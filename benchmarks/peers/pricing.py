@@ -22,7 +22,7 @@ from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimu
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ledger import RECALL_OUTPUT
 from pagein.replay.policies.tally import Tally
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 
 
 @dataclass(slots=True)

@@ -11,9 +11,9 @@ from benchmarks.peers.shapes import Shapes, Shown, wire_text
 from pagein.engine.log.request_draft import RequestDraft, length, pieces_since
 from pagein.model.messages import Message
 from pagein.providers.wire import render
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_sizes import SizedCall
-from pagein.replay.prompt.recording import BillableSession
 
 _KINDS = {"user": "text", "assistant": "text", "arguments": "arguments", "result": "result"}
 LARGE_WINDOW, USUAL_WINDOW = 1_000_000, 200_000

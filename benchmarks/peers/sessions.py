@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.prompt.billable_session import BillableSession, record
 from pagein.replay.prompt.model_calls import RecordedCalls, gather
 from pagein.replay.prompt.prompt_sizes import SourceFacts, session_facts, source_facts
-from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.prompt.token_calibration import Sample, chars_per_token, samples
 from pagein.replay.readers import SkippedSource, find, read_source
 from pagein.replay.record.recorded_session import SessionHead

@@ -5,7 +5,7 @@
 
 import type { ExtensionAPI, ExtensionCommandContext, ExtensionContext, Theme } from "@mariozechner/pi-coding-agent";
 import { showOverlay } from "./overlay.ts";
-import type { Answer, Insert, OfferedTool, Row } from "./protocol.ts";
+import type { Answer, Insert, PiTool, Row } from "./protocol.ts";
 import { PageinSession } from "./session.ts";
 
 const RLM_WORDS = "on, off, status, cancel, config, inspect, externalize, store, trace, prompt, clear, resume";
@@ -42,7 +42,7 @@ export default function pagein(pi: ExtensionAPI): void {
 }
 
 function attach(pi: ExtensionAPI): void {
-	const offered = new Map<string, OfferedTool>();
+	const offered = new Map<string, PiTool>();
 	const registered = new Set<string>();
 	let edits = new Map<string, string>();
 	let inserts: Insert[] = [];
@@ -60,7 +60,7 @@ function attach(pi: ExtensionAPI): void {
 	});
 
 	/** Gives pi's own `read` further arguments. Without them it is pi's own tool that answers. */
-	async function extendRead(more: OfferedTool, ctx: ExtensionContext): Promise<void> {
+	async function extendRead(more: PiTool, ctx: ExtensionContext): Promise<void> {
 		if (registered.has(more.name)) return;
 		registered.add(more.name);
 		const { createReadToolDefinition } = await import("@mariozechner/pi-coding-agent");
@@ -84,7 +84,7 @@ function attach(pi: ExtensionAPI): void {
 		});
 	}
 
-	function register(tool: OfferedTool): void {
+	function register(tool: PiTool): void {
 		if (registered.has(tool.name)) return;
 		registered.add(tool.name);
 		const Text = tui?.Text;

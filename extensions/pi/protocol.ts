@@ -9,7 +9,7 @@ export const UNKNOWN_ENTRY = "UnknownEntry";
 
 export type Row = Record<string, unknown>;
 
-export interface OfferedTool {
+export interface PiTool {
 	name: string;
 	label: string;
 	description: string;
@@ -21,9 +21,9 @@ export interface OfferedTool {
 export interface Welcome {
 	protocol: number;
 	version: string;
-	tools: OfferedTool[];
+	tools: PiTool[];
 	watched: { calls: string[]; results: string[]; context: boolean };
-	read: OfferedTool | null;
+	read: PiTool | null;
 	refusal: string;
 }
 
@@ -49,7 +49,7 @@ export interface Patch {
 	failure: string;
 }
 
-export interface Beginning {
+export interface BranchStart {
 	tools: string[] | null;
 	prompt: string;
 	headers: Record<string, string>;
@@ -89,7 +89,7 @@ export interface Answer {
 /** What each request gives back, by method. */
 export interface Replies {
 	hello: Welcome;
-	begin: Beginning;
+	begin: BranchStart;
 	tool_call: CallVerdict;
 	tool_result: Patch;
 	context: WindowEdits;

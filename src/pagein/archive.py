@@ -184,7 +184,7 @@ def open_symbols(
 
 
 def file_sizes(file: Path) -> tuple[int | None, int | None]:
-    """Return the bytes of a store's file, and of its index of searches, each with its log; None for a missing one."""
+    """Return the bytes of a store's file and of the search index, each with the log; None for a missing file."""
     store, index = (
         [one.stat().st_size for one in (path, path.with_name(path.name + LOG)) if one.exists()]
         for path in (file, file.with_name(file.name + SUFFIX))

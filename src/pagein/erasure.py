@@ -25,7 +25,7 @@ from pagein.model.journal_notes import ForgottenNote
 from pagein.model.memory_notes import AnswerNote
 from pagein.model.messages import Image, Message, UnreadableLine
 from pagein.model.objects import ObjectId
-from pagein.model.store_listing import session_name
+from pagein.model.store_inventory import session_name
 from pagein.model.text_removal import Retold
 from pagein.model.versions import Version
 from pagein.policy.privacy.erasure import FORGOTTEN, SHORTEST, finder, forms_of, is_gone, retold, texts_in, tombstone
@@ -173,7 +173,7 @@ def _texts_of_sessions(store: ForgettingStore, *, has_journal: bool) -> Iterator
 
 
 def _message_in(entry: Entry | UnreadableLine) -> Message | None:
-    """Return the message of an entry, or the answer that it notes; None if it has neither."""
+    """Return the message of an entry, or the noted answer; None for other entries."""
     body = entry.body if isinstance(entry, Entry) else None
     if isinstance(body, MessageEntry):
         return body.message

@@ -2,22 +2,22 @@
 
 ```
 PageinError
-├── CallerError      the request cannot be fulfilled; the message says what to change
-│   ├── BadName          malformed name: text of another kind than expected
-│   ├── BadInput         unusable file or argument; the message names file and line
-│   │   └── NoSession        a readable file without a recorded session
-│   ├── BadSetting       setting or option with a value outside its range
-│   ├── NotRecallable    missing object; the message says why
-│   └── Aborted          the caller cancelled the work
-├── HostError        the host broke a contract
-├── ChildModelError  a child model could not be called; the message says what to do
-│   ├── RefusedKey       the provider refused the key
-│   ├── UnknownModel     the provider has no model of this name
-│   ├── Overloaded       too many requests, or no capacity; a later call may succeed
-│   ├── BrokenConnection no connection, or it ended early; a second call may succeed
-│   ├── UnsupportedCall  the model has no such call; a streaming call may succeed
-│   └── RefusedRequest   the provider refused the request for another reason
-└── StoreError       the store failed; no model call may fail because of this
+├── CallerError            the request cannot be fulfilled; the message says what to change
+│   ├── BadName            malformed name: text of another kind than expected
+│   ├── BadInput           unusable file or argument; the message names file and line
+│   │   └── NoSession      a readable file without a recorded session
+│   ├── BadSetting         setting or option with a value outside its range
+│   ├── NotRecallable      missing object; the message says why
+│   └── AbortedOperation   the caller cancelled the work
+├── HostError              the host broke a contract
+├── ChildModelError        a child model could not be called; the message says what to do
+│   ├── RefusedKey         the provider refused the key
+│   ├── UnknownModel       the provider has no model of this name
+│   ├── OverloadedProvider too many requests, or no capacity; a later call may succeed
+│   ├── BrokenConnection   no connection, or it ended early; a second call may succeed
+│   ├── UnsupportedCall    the model has no such call; a streaming call may succeed
+│   └── RefusedRequest     the provider refused the request for another reason
+└── StoreError             the store failed; no model call may fail because of this
     ├── MissingBlob
     └── DamagedBlob
 ```
@@ -54,7 +54,7 @@ class NotRecallable(CallerError):
     """An object that cannot be recalled. The message distinguishes expired, unknown and foreign objects."""
 
 
-class Aborted(CallerError):
+class AbortedOperation(CallerError):
     """The caller cancelled the work while in progress."""
 
 
@@ -74,7 +74,7 @@ class UnknownModel(ChildModelError):
     """The provider has no model of this name."""
 
 
-class Overloaded(ChildModelError):
+class OverloadedProvider(ChildModelError):
     """The provider has too many requests or no capacity (429, 503, 529).
 
     retry_after: seconds that the provider asks to wait, None if it does not say.

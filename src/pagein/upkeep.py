@@ -21,7 +21,7 @@ from pagein.model.entries import Entry
 from pagein.model.layer_report import LayerReport
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId
-from pagein.model.store_listing import JournalLine, session_name
+from pagein.model.store_inventory import JournalLine, session_name
 from pagein.model.text_removal import Retold
 from pagein.policy.privacy.erasure import ErasedTexts, finder, texts_in
 from pagein.ports import DerivedLayer, Progress, WholeStore

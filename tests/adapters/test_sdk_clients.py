@@ -283,8 +283,8 @@ def test_other_objects_are_no_clients(engine: Engine, provider: SimulatedProvide
     ],
 )
 def test_model_calls_are_told_by_their_path(engine: Engine, path: str, *, wanted: bool) -> None:
-    from pagein.adapters.model_calls import ModelCalls
+    from pagein.adapters.model_calls import SdkModelCalls
 
-    calls = ModelCalls(engine, None, recall=True)
+    calls = SdkModelCalls(engine, None, recall=True)
     assert calls.is_one("POST", "https://host.example" + path, [("x-api-key", "k")]) is wanted
     assert not calls.is_one("GET", "https://host.example" + path, [])

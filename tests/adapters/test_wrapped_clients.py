@@ -18,7 +18,7 @@ import pytest
 
 import pagein
 from pagein.adapters.bounded_curator import BoundedCurator
-from pagein.adapters.model_calls import ModelCalls
+from pagein.adapters.model_calls import SdkModelCalls
 from pagein.engine.engine import Engine, Settings
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, PassThrough
 from pagein.policy.eviction.residency import Residency
@@ -229,7 +229,7 @@ def test_requests_that_pass_carry_no_header_of_pagein(engine: Engine) -> None:
 def test_only_requests_that_may_change_are_model_calls(
     engine: Engine, path: str, headers: dict[str, str], *, wanted: bool
 ) -> None:
-    calls = ModelCalls(engine, None, recall=True)
+    calls = SdkModelCalls(engine, None, recall=True)
     assert calls.is_one("POST", "https://host.example" + path, list(headers.items())) is wanted
 
 

@@ -13,7 +13,7 @@ import pytest
 from pagein.errors import (
     BrokenConnection,
     ChildModelError,
-    Overloaded,
+    OverloadedProvider,
     RefusedKey,
     RefusedRequest,
     UnknownModel,
@@ -127,9 +127,9 @@ def test_marks_stand_where_the_shared_prefix_ends_and_are_read_by_the_next_child
         ({"error": 401}, RefusedKey, None),
         ({"error": 403}, RefusedKey, None),
         ({"error": 404}, UnknownModel, None),
-        ({"error": 429, "retry_after": 7}, Overloaded, 7.0),
-        ({"error": 529}, Overloaded, None),
-        ({"error": 503}, Overloaded, None),
+        ({"error": 429, "retry_after": 7}, OverloadedProvider, 7.0),
+        ({"error": 529}, OverloadedProvider, None),
+        ({"error": 503}, OverloadedProvider, None),
         ({"error": 500}, BrokenConnection, None),
         ({"error": 400}, RefusedRequest, None),
         ({"error": 400, "message": "Stream must be set to true"}, UnsupportedCall, None),
@@ -180,7 +180,7 @@ def test_an_answer_in_no_form_of_the_provider_is_one_that_broke_off(model: str, 
 @pytest.mark.parametrize("item", [{"break": 3}, {"error": 529, "after": 3}])
 def test_a_stream_that_ends_early_is_no_answer(item: dict[str, Any]) -> None:
     script = [[{"text": "a long answer " * 20}, {**item, "times": 0}]]
-    with SimulatedProvider(script) as provider, pytest.raises((BrokenConnection, Overloaded)):
+    with SimulatedProvider(script) as provider, pytest.raises((BrokenConnection, OverloadedProvider)):
         ask(provider, replace(ASK, stream=True))
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from pagein.child_models.asked_contents import LIFETIME, AskedContents
 from pagein.child_models.memoized_models import AnswerMemo, MemoizedModels, call_key
-from pagein.child_models.prefix_sharing import PrefixSharing
-from pagein.errors import Overloaded
+from pagein.child_models.shared_prefix_models import SharedPrefixModels
+from pagein.errors import OverloadedProvider
 from pagein.model.messages import Message, Text, Usage
 from pagein.ports import ChildAnswer, ChildRequest, PrefixMark
 from pagein.simulator import SimulatedProvider
@@ -34,7 +34,7 @@ def asked(number: int, system: str = LONG) -> ChildRequest:
 def batch(provider: SimulatedProvider, requests: list[ChildRequest], *, shares: bool, wait: float = 30) -> list[Usage]:
     async def run() -> list[Usage]:
         models = ProviderModels(MODEL, {"anthropic": provider.url})
-        used = PrefixSharing(models, children=len(requests), concurrency=4, wait=wait) if shares else models
+        used = SharedPrefixModels(models, children=len(requests), concurrency=4, wait=wait) if shares else models
         answers = await asyncio.gather(*(used.complete(one) for one in requests))
         await models.close()
         return [one.usage for one in answers if one.usage is not None]
@@ -67,7 +67,7 @@ def test_questions_behind_the_same_content_read_it_from_the_cache_from_the_third
         models, contents = ProviderModels(MODEL, {"anthropic": provider.url}), AskedContents()
 
         def one(request: ChildRequest) -> Coroutine[Any, Any, ChildAnswer]:
-            return PrefixSharing(models, children=1, concurrency=4, contents=contents).complete(request)
+            return SharedPrefixModels(models, children=1, concurrency=4, contents=contents).complete(request)
 
         answers = await asyncio.gather(*map(one, requests)) if together else [await one(each) for each in requests]
         await models.close()
@@ -113,7 +113,7 @@ def test_the_others_go_on_when_the_first_child_fails_or_is_slow() -> None:
             Failing.calls += 1
             if Failing.calls == 1:
                 await asyncio.sleep(0.2)
-                raise Overloaded("busy")
+                raise OverloadedProvider("busy")
             return ChildAnswer((Text("ok"),), Usage(), "end", request.model)
 
         async def close(self) -> None:
@@ -121,7 +121,7 @@ def test_the_others_go_on_when_the_first_child_fails_or_is_slow() -> None:
 
     async def run(wait: float) -> tuple[float, list[object]]:
         Failing.calls = 0
-        models = PrefixSharing(Failing(), children=8, concurrency=4, wait=wait)
+        models = SharedPrefixModels(Failing(), children=8, concurrency=4, wait=wait)
         began = asyncio.get_running_loop().time()
         first = asyncio.ensure_future(models.complete(asked(0)))
         await asyncio.sleep(0)
@@ -132,12 +132,12 @@ def test_the_others_go_on_when_the_first_child_fails_or_is_slow() -> None:
     for wait, least, most in ((30.0, 0.19, 5.0), (0.01, 0.0, 0.15)):
         took, results = asyncio.run(run(wait))
         assert least <= took < most
-        assert isinstance(results[-1], Overloaded)
+        assert isinstance(results[-1], OverloadedProvider)
         assert len(results) == 4
 
 
 def test_a_later_turn_marks_the_content_of_its_child() -> None:
-    models = PrefixSharing(ProviderModels(MODEL), children=1, concurrency=1)
+    models = SharedPrefixModels(ProviderModels(MODEL), children=1, concurrency=1)
     goes_on = replace(asked(1), messages=(*asked(1).messages, Message("assistant", (Text("a"),))))
     assert models._marks(goes_on, models._plan(goes_on)) == (PrefixMark(1),)
 

@@ -54,7 +54,7 @@ def test_files_that_are_no_sessions_are_told(run: Run, history: Path, tmp_path: 
 
 def test_what_outvotes_the_advice_is_told(tmp_path: Path) -> None:
     from pagein.cli.commands_tune import _outvoted
-    from pagein.replay.results.tuning import Candidate
+    from pagein.replay.results.recommendation import Candidate
     from pagein.settings.sources import load_config
 
     advice = Candidate("thrifty", keep_alive=True, policy="some")

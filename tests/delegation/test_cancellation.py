@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.delegation.asked_sessions import Asked, run
 
-from pagein.delegation.blocking import ask_now
+from pagein.delegation.blocking_calls import ask_now
 from pagein.delegation.call_tree import OperationView
 from pagein.delegation.ordered_work import work_on_each
 from pagein.delegation.thread_work import finish_in_thread
-from pagein.errors import Overloaded
+from pagein.errors import OverloadedProvider
 from pagein.policy.delegation.reports import Question, Report
 from pagein.ports import ChildRequest
 from pagein.testing.scripted_children import Step, reply, shown_to
@@ -50,7 +50,7 @@ def test_cancelling_an_operation_keeps_what_was_finished(asks: Asks) -> None:
 
 def test_a_wait_before_a_retry_is_cancelled_too(asks: Asks) -> None:
     """In the known implementation retries had a controller of their own, which no cancel reached."""
-    room = asks(lambda _: Overloaded("busy", 100))
+    room = asks(lambda _: OverloadedProvider("busy", 100))
     session = room.session()
     ids = room.ingested(session, a="1\n")
 

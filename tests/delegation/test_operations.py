@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.delegation.asked_sessions import Asked
 
-from pagein.errors import BrokenConnection, Overloaded, RefusedKey, UnknownModel, UnsupportedCall
+from pagein.errors import BrokenConnection, OverloadedProvider, RefusedKey, UnknownModel, UnsupportedCall
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.delegation.child_costs import OVERHEAD, CallCost
 from pagein.policy.delegation.limits import DelegationSettings
@@ -145,7 +145,12 @@ def test_many_children_need_a_person_or_a_budget(asks: Asks) -> None:
 
 
 def test_overload_and_resets_are_retried_and_honour_the_wait(asks: Asks) -> None:
-    steps: list[Step] = [Overloaded("429", 0.05), BrokenConnection("reset"), Overloaded("529"), reply("at last")]
+    steps: list[Step] = [
+        OverloadedProvider("429", 0.05),
+        BrokenConnection("reset"),
+        OverloadedProvider("529"),
+        reply("at last"),
+    ]
     room = asks(lambda _: steps.pop(0))
     session = room.session()
     report = room.ask(session, "query", room.ingested(session, a="1\n"))
@@ -155,11 +160,11 @@ def test_overload_and_resets_are_retried_and_honour_the_wait(asks: Asks) -> None
 
 
 def test_a_wait_longer_than_the_child_may_take_is_not_begun(asks: Asks) -> None:
-    room = asks(lambda _: Overloaded("busy", 3600))
+    room = asks(lambda _: OverloadedProvider("busy", 3600))
     session = room.session()
     report = room.ask(session, "query", room.ingested(session, a="1\n"))
     assert report.seconds < 30
-    assert report.results[0].why == "Overloaded: busy"
+    assert report.results[0].why == "OverloadedProvider: busy"
     assert report.actual.usd is None  # a refused call costs nothing
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pagein
-from pagein.assembly import PromptContents, Said, tiered
+from pagein.assembly import HistoryMessage, PromptContents, tiered
 from pagein.engine.session import Session
 from pagein.errors import BadInput, BadSetting
 from pagein.model.journal_notes import OtherNote
@@ -25,7 +25,9 @@ SYMBOLS = {"src/a.py": "f a", "lib/z.py": "f z"}
 
 def contents(number: int = 0, **changes: str) -> PromptContents:
     said = tuple(
-        one for turn in range(number) for one in (Said("user", f"asked {turn}"), Said("assistant", f"answer {turn}"))
+        one
+        for turn in range(number)
+        for one in (HistoryMessage("user", f"asked {turn}"), HistoryMessage("assistant", f"answer {turn}"))
     )
     files = {**FILES, **{f"src/{name}.py": text for name, text in changes.items()}}
     return PromptContents(
@@ -179,7 +181,9 @@ def test_a_rewritten_history_begins_anew() -> None:
     for _ in range(6):
         prompts.assemble(contents(8, a="x"))
     prompts.assemble(contents(8, a="y"))
-    short = PromptContents(prompt="go on", files=FILES, history=(Said("user", "summary"), Said("assistant", "ok")))
+    short = PromptContents(
+        prompt="go on", files=FILES, history=(HistoryMessage("user", "summary"), HistoryMessage("assistant", "ok"))
+    )
     done = prompts.assemble(short)
     assert {key: done.tiers.tier(key) for key in done.tiers.items if key.startswith("history:")} == {
         "history:0": "active",
@@ -199,7 +203,7 @@ def test_the_same_contents_for_chat_completions() -> None:
     [
         (PromptContents(prompt=" "), "the prompt is empty"),
         (PromptContents(prompt="?", files={"url:x": ""}), "is no path of a file"),
-        (PromptContents(prompt="?", history=(Said("assistant", "hm"),)), "begins with the user's words"),
+        (PromptContents(prompt="?", history=(HistoryMessage("assistant", "hm"),)), "begins with the user's words"),
     ],
 )
 def test_contents_of_which_no_request_can_be_made(given_contents: PromptContents, words: str) -> None:

@@ -21,10 +21,10 @@ from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import PageinPolicy
 from pagein.replay.policies.tally import Tally
+from pagein.replay.prompt.billable_session import BillableSession, record
 from pagein.replay.prompt.context_limit import window_of
 from pagein.replay.prompt.model_calls import gather
 from pagein.replay.prompt.prompt_sizes import SourceFacts
-from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.readers import Source, find, read_source
 from pagein.testing.eager_residency import eager
 from pagein.testing.story import Story

@@ -13,8 +13,8 @@ import msgspec
 from pagein.engine.engine import Engine
 from pagein.errors import BadInput
 from pagein.model.documents import Document
-from pagein.pi_host.bridge import Bridge, Link
-from pagein.pi_host.host import PiHost, PiSettings, Surroundings
+from pagein.pi_host.bridge import Bridge, ExtensionLink
+from pagein.pi_host.host import PiDependencies, PiHost, PiSettings
 from pagein.pi_host.protocol import PROTOCOL, REQUESTS, CallVerdict, Patch, WindowEdits
 from pagein.policy.reads.baseline import baseline
 
@@ -51,7 +51,7 @@ class FakePi:
     def restart(self, name: str, engine: Engine | None = None) -> None:
         """Start pagein anew, which then knows nothing of the branch."""
         self.engine = engine or self.engine
-        around = Surroundings(
+        around = PiDependencies(
             lambda _, given: self.opens(given),
             lambda: 1000.0,
             is_off=lambda: self.is_off,
@@ -59,7 +59,7 @@ class FakePi:
         )
         self.host = PiHost(self._settings, around)
         self._known: set[str] = set()
-        self.link = Link(Bridge.__new__(Bridge), threading.Event())
+        self.link = ExtensionLink(Bridge.__new__(Bridge), threading.Event())
         hello = {"protocol": PROTOCOL, "extension": "0", "session": name, "cwd": str(self.folder)}
         self.welcome = self._send("hello", hello)
 

@@ -11,12 +11,12 @@ import pytest
 from tests.delegation.asked_sessions import asked
 
 from pagein.errors import BadInput
-from pagein.pi_host.bridge import Bridge, Later, Link
+from pagein.pi_host.bridge import Bridge, ExtensionLink, Later
 from pagein.pi_host.commands import answer_tool
 from pagein.pi_host.protocol import BranchDelta, ContextEvent, ModelCall, Settle
 from pagein.testing.scripted_children import reply
 
-Answer = Callable[[object, Link], object]
+Answer = Callable[[object, ExtensionLink], object]
 
 
 class Extension:
@@ -79,7 +79,7 @@ def test_requests_are_answered_in_order_and_what_is_no_message_changes_nothing(
 
 
 def test_what_fails_is_an_error_of_that_request_alone(meet: Callable[[Answer], Extension]) -> None:
-    def answer(event: object, _: Link) -> object:
+    def answer(event: object, _: ExtensionLink) -> object:
         if isinstance(event, ContextEvent):
             raise BadInput("broken")
         return {}
@@ -101,7 +101,7 @@ def test_what_fails_is_an_error_of_that_request_alone(meet: Callable[[Answer], E
 def test_a_cancellation_overtakes_and_reaches_the_request_under_way(meet: Callable[[Answer], Extension]) -> None:
     begun = threading.Event()
 
-    def answer(_: object, link: Link) -> object:
+    def answer(_: object, link: ExtensionLink) -> object:
         begun.set()
         return {"cancelled": link.signal.wait(10)}
 

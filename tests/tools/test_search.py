@@ -8,7 +8,7 @@ from tests.tools.recall_sessions import Room, ask, long_text
 
 from pagein.engine.recall.object_search import Lookup
 from pagein.engine.recall.recall_resources import USUAL
-from pagein.errors import Aborted
+from pagein.errors import AbortedOperation
 from pagein.model.chats import UNANSWERED
 from pagein.model.messages import Message, ToolCall
 from pagein.model.versions import Draft
@@ -147,7 +147,7 @@ def test_a_search_that_is_called_off_stops(room: Room) -> None:
     room.paged(session, long_text("first"))
     signal = threading.Event()
     signal.set()
-    with pytest.raises(Aborted):
+    with pytest.raises(AbortedOperation):
         session.recalls.search(Lookup("first"), signal=signal)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pagein.errors import Aborted, BadInput
+from pagein.errors import AbortedOperation, BadInput
 from pagein.model.code_search import CodeQuery, CodeResults
 from pagein.policy.recall.pattern_search import parse_pattern
 from pagein.policy.recall.rust_patterns import rust_pattern
@@ -150,7 +150,7 @@ def test_limits_of_hits_bytes_and_time_are_told(tmp_path: Path) -> None:
     assert (late.is_partial, late.files) == (True, ())
     stop = threading.Event()
     stop.set()
-    with pytest.raises(Aborted):
+    with pytest.raises(AbortedOperation):
         CodeSearch(str(tmp_path)).search(CodeQuery("x"), stop)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.errors import Aborted, BadInput
+from pagein.errors import AbortedOperation, BadInput
 from pagein.model.documents import TextLines
 from pagein.model.names import ContentHash
 from pagein.workspace.files import image_type, load_document
@@ -139,7 +139,7 @@ def test_a_read_that_is_called_off_says_so(tmp_path: Path) -> None:
     signal = threading.Event()
     assert load_document(str(file), str(file), signal).text == "x"
     signal.set()
-    with pytest.raises(Aborted, match=r"^Operation aborted$"):
+    with pytest.raises(AbortedOperation, match=r"^Operation aborted$"):
         load_document(str(file), str(file), signal)
 
 
@@ -154,7 +154,7 @@ def test_a_read_called_off_between_two_chunks_stops_there(tmp_path: Path) -> Non
     file = tmp_path / "a.txt"
     file.write_bytes(b"x" * (9 * 1024 * 1024))
     signal = AfterOneChunk()
-    with pytest.raises(Aborted):
+    with pytest.raises(AbortedOperation):
         load_document(str(file), str(file), signal)
     assert signal.asked == 3
 

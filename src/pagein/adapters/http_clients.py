@@ -21,7 +21,7 @@ from pagein.adapters.curated_call import (
     UnfinishedAnswer,
     WholeAnswer,
 )
-from pagein.adapters.model_calls import ModelCalls, names_of_ours, sent_headers
+from pagein.adapters.model_calls import SdkModelCalls, names_of_ours, sent_headers
 from pagein.errors import BadInput
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ _OK: Final = 200
 _OF_THE_BODY: Final = ("content-length", "content-encoding", "transfer-encoding")
 
 
-def client_around(inner: Client, calls: ModelCalls) -> Client:
+def client_around(inner: Client, calls: SdkModelCalls) -> Client:
     """Return an HTTP client for model calls by way of the engine; it sends through `inner`.
 
     `calls` is closed with the client, or when nobody uses it any more, or at the program's end.
@@ -75,7 +75,7 @@ def library_of(client: object) -> Library:
 class _Sender:
     """The common part of the transports: the sending client, and the engine's calls."""
 
-    def __init__(self, library: Library, inner: Client, calls: ModelCalls) -> None:
+    def __init__(self, library: Library, inner: Client, calls: SdkModelCalls) -> None:
         self._library = library
         self._inner = inner
         self._calls = calls

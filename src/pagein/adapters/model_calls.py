@@ -26,7 +26,7 @@ _SIGNED: Final = "aws4-"
 _FEW: Final = 8
 
 
-class ModelCalls:
+class SdkModelCalls:
     """Hands the model calls of an SDK's client to an engine.
 
     session: name of their session; None to find it by the headers, the fields or the first message.

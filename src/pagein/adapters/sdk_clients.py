@@ -5,7 +5,7 @@ from weakref import WeakSet
 
 from pagein.adapters.bounded_curator import BUDGET
 from pagein.adapters.http_clients import Client, client_around, library_of
-from pagein.adapters.model_calls import ModelCalls
+from pagein.adapters.model_calls import SdkModelCalls
 from pagein.engine.engine import Engine
 from pagein.errors import BadInput
 from pagein.wiring import open as open_engine
@@ -38,7 +38,7 @@ def wrap(client: ClientT, *, session: str | None = None, engine: Engine | None =
     if inner in _made:
         raise BadInput("this client goes through pagein already; wrap the client that it was made from")
     made = engine if engine is not None else open_engine(patience=PATIENCE)
-    around = client_around(inner, ModelCalls(made, session, recall=recall, is_owner=engine is None))
+    around = client_around(inner, SdkModelCalls(made, session, recall=recall, is_owner=engine is None))
     _made.add(around)
     if inner is client:
         return around  # type: ignore[no-any-return]

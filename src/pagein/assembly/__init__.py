@@ -12,14 +12,14 @@ calls = agent.hear(reply)
 
 from pagein.assembly.pooled_prompts import PooledAgent, PooledCall, pooled
 from pagein.assembly.tiered_prompts import AssembledPrompt, TieredPrompts, tiered
-from pagein.model.laid_prompts import PromptContents, Said
+from pagein.model.laid_prompts import HistoryMessage, PromptContents
 
 __all__ = [
     "AssembledPrompt",
+    "HistoryMessage",
     "PooledAgent",
     "PooledCall",
     "PromptContents",
-    "Said",
     "TieredPrompts",
     "pooled",
     "tiered",

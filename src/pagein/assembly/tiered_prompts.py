@@ -23,7 +23,7 @@ from pagein.policy.tiers.stability_file import decode_stability, encode_stabilit
 from pagein.policy.tiers.tier_fold import NO_TIERS, TierInput, Tiers, apply_note, difference, with_covered
 from pagein.policy.tiers.tier_rules import TierRules, preset
 from pagein.policy.tiers.tier_steps import TierStep
-from pagein.policy.tiers.tier_values import HISTORY, SYMBOL, URL, Sighting, TierState, symbol_key
+from pagein.policy.tiers.tier_values import HISTORY, SYMBOL, URL, RequestItem, TierState, symbol_key
 from pagein.policy.tiers.tracker import Move
 from pagein.ports import Layout
 from pagein.providers.caches.cache_rules import UNKNOWN_MINIMUM
@@ -146,7 +146,7 @@ class TieredPrompts:
             def decide(before: Tiers) -> tuple[TierNote, Tiers]:
                 restarted = self._new and bool(before.state.items)
                 given = TierInput(
-                    tuple(self._sightings(contents)),
+                    tuple(self._request_items(contents)),
                     frozenset(contents.files) - contents.chosen,
                     frozenset(modified),
                     references or {},
@@ -174,16 +174,18 @@ class TieredPrompts:
             )
         return AssembledPrompt(body, prompt, step.state, step.tracked.moves, step.ripple)
 
-    def _sightings(self, contents: PromptContents) -> Iterator[Sighting]:
+    def _request_items(self, contents: PromptContents) -> Iterator[RequestItem]:
         items = (
             *((path, text) for path, text in contents.files.items()),
             *((symbol_key(path), text) for path, text in contents.symbols.items()),
             *((URL + url, text) for url, text in contents.urls.items()),
         )
         for key, text in items:
-            yield Sighting(key, self._keeper.digest(text), self._count(text))
+            yield RequestItem(key, self._keeper.digest(text), self._count(text))
         for number, one in enumerate(contents.history):
-            yield Sighting(f"{HISTORY}{number}", self._keeper.digest(f"{one.role}:{one.text}"), self._count(one.text))
+            yield RequestItem(
+                f"{HISTORY}{number}", self._keeper.digest(f"{one.role}:{one.text}"), self._count(one.text)
+            )
 
 
 def _check(contents: PromptContents) -> None:

@@ -1,4 +1,4 @@
-"""The contents that children were asked about lately, so that a further question reads them from the provider's cache.
+"""Remember the contents of recent questions, so that the next question about a content reads the provider's cache.
 
 Rules of this file
 ------------------
@@ -29,7 +29,7 @@ class _Content:
 
 
 class AskedContents:
-    """What was asked about lately, by a key of content and model. clock: monotonic, in seconds."""
+    """The contents of recent questions, by a key of content and model. clock: monotonic, in seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -54,14 +54,14 @@ class AskedContents:
         return role
 
     def end(self, key: bytes, *, is_written: bool) -> None:
-        """End a question that writes. is_written: whether its answer came, so that others can read."""
+        """End a writing question. is_written: whether an answer came, and the cache has the content."""
         with self._lock:
             known = self._known.get(key)
             if known is not None:
                 self._known[key] = _Content(self._clock(), known.is_written or is_written, max(0, known.writers - 1))
 
     def is_being_written(self, key: bytes) -> bool:
-        """Return whether a question that writes has no answer yet."""
+        """Return whether a writing question still waits for an answer."""
         with self._lock:
             known = self._known.get(key)
             return known is not None and known.writers > 0

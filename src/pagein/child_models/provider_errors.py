@@ -24,7 +24,7 @@ from pydantic_ai.exceptions import (
 from pagein.errors import (
     BrokenConnection,
     ChildModelError,
-    Overloaded,
+    OverloadedProvider,
     RefusedKey,
     RefusedRequest,
     UnknownModel,
@@ -63,7 +63,7 @@ def child_error(problem: BaseException, model: str, sent: Collection[str] = ()) 
         return UnsupportedCall(f"{model} answers only in a stream: {words}")
     status = problem.status_code if isinstance(problem, ModelHTTPError) else 0
     if status in _BUSY or isinstance(problem, ModelRateLimitError | ModelUnavailableError):
-        return Overloaded(f"{model} is overloaded: {words}", getattr(problem, "retry_after", None))
+        return OverloadedProvider(f"{model} is overloaded: {words}", getattr(problem, "retry_after", None))
     if status >= _FAILED:
         return BrokenConnection(f"the provider of {model} failed: {words}", was_sent=False)
     if isinstance(problem, ModelConnectionError) and _is_unsent(problem):

@@ -1,4 +1,4 @@
-"""The command that agents run before they write a file, and when their window or session ends, registered by `cli`.
+"""The command that agents run before a write of a file, and at the end of a window or session, registered by `cli`.
 
 Rules of this file
 ------------------
@@ -63,7 +63,7 @@ def hook(agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code
 
 
 def _remember(told: dict[str, Any]) -> None:
-    """Take a session's transcript into the store of its folder, if there is one. Raises PageinError."""
+    """Take a session's transcript into the folder's store, if the folder has a store. Raises PageinError."""
     from pagein.gateway.kill_switch import Switch, default_switch
 
     if Switch(default_switch(), os.environ).is_off():
@@ -79,7 +79,7 @@ def _remember(told: dict[str, Any]) -> None:
 
 
 def _report(told: dict[str, Any]) -> None:
-    """Report that this session's file writes are checked. What goes wrong is told on standard error: nothing is masked then."""
+    """Report that the session's file writes are checked. After a failure, told on standard error, nothing is masked."""
     from pagein.gateway.guard_reports import GuardReports, default_folder
     from pagein.gateway.kill_switch import Switch, default_switch
 
@@ -110,7 +110,7 @@ def _folder(told: dict[str, Any]) -> Path:
 
 
 def _remedy(told: dict[str, Any]) -> str:
-    """Return why a call must not be made, and what to do instead; "" for a call that may be made."""
+    """Return the reason to block a call, with the remedy; "" for an allowed call."""
     name, given = str(told["tool_name"]), told["tool_input"]
     arguments = json.dumps(given, ensure_ascii=False)
     from pagein.policy.reads.echo_forms import may_echo
@@ -137,7 +137,7 @@ def _remedy(told: dict[str, Any]) -> str:
 
 
 def _before(given: dict[str, Any]) -> str:
-    """Return the present text of the file that a call writes; "" if there is none."""
+    """Return the present text of the file before a call's write; "" for a missing file."""
     path = given.get("file_path") or given.get("notebook_path")
     file = Path(path) if isinstance(path, str) else None
     if file is None or not file.is_file() or file.stat().st_size > _LARGEST:

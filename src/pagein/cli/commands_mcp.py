@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from io import BufferedIOBase
 
-    from pagein.mcp.offered_tools import OfferedTool
+    from pagein.mcp.offered_tools import McpTool
 
 
 def add_to(app: typer.Typer) -> None:
@@ -60,7 +60,7 @@ def _store_near(store: str | None, workspace: Path | None) -> str | Path | None:
 
 
 def _serve(
-    tools: "tuple[OfferedTool, ...]",
+    tools: "tuple[McpTool, ...]",
     workspace: Path | None,
     config: "Mapping[str, object]",
     store: str | Path | None,

@@ -34,7 +34,7 @@ def pi(store: Store = None) -> None:
     from pagein.gateway.announced_store import default_folder, running_stores
     from pagein.gateway.kill_switch import Switch, default_switch
     from pagein.pi_host.bridge import Bridge
-    from pagein.pi_host.host import PiHost, PiSettings, Surroundings
+    from pagein.pi_host.host import PiDependencies, PiHost, PiSettings
     from pagein.settings.sources import load_config
 
     values = load_config().values
@@ -47,7 +47,7 @@ def pi(store: Store = None) -> None:
         values["layout"] == "pooled" and (not clients or "pi" in clients),  # type: ignore[operator]
         values,
     )
-    around = Surroundings(
+    around = PiDependencies(
         lambda folder, given: _open(store, folder, given),
         time.time,  # noqa: TID251 - the rim reads the clock
         Switch(default_switch(), os.environ).is_off,

@@ -20,7 +20,7 @@ from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
     from pagein.gateway.clients.client import ConfigPlaces
-    from pagein.gateway.clients.launching import Endpoints, Launch, LaunchPlan
+    from pagein.gateway.clients.launch import Endpoints, Launch, LaunchPlan
     from pagein.gateway.launch.gateway_search import FoundGateway, GatewayPlaces, GatewayWish
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
@@ -119,7 +119,7 @@ def _start(
     from pagein import wiring
     from pagein.gateway.announced_store import default_folder
     from pagein.gateway.clients.config_files import UnreadableConfig
-    from pagein.gateway.clients.launching import choose_upstreams
+    from pagein.gateway.clients.launch import choose_upstreams
     from pagein.gateway.launch.gateway_search import GatewayWish, known_gateways
     from pagein.providers.vendors import VENDORS
     from pagein.settings.layers import DEFAULT
@@ -183,7 +183,7 @@ def _config_places() -> "ConfigPlaces":
 
 
 def _plan(start: _Start, url: str) -> "LaunchPlan":
-    from pagein.gateway.clients.launching import LaunchRequest, is_same_upstream
+    from pagein.gateway.clients.launch import LaunchRequest, is_same_upstream
     from pagein.providers.vendors import VENDORS
 
     own = frozenset(one.name for one in VENDORS if is_same_upstream(start.wish.upstreams[one.name], one.address))

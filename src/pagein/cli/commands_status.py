@@ -75,7 +75,7 @@ def status(
 
 
 def nearest_gateway(url: str | None, workspace: Path) -> "GatewayInquiry":
-    """Return the gateway that is meant: the named one, the running one for this folder or above, or the one of the settings."""
+    """Return the gateway to ask: the named one, else one that runs for the folder or above, else the settings' one."""
     from pagein.gateway.announced_store import default_folder, nearest_store, running_stores
     from pagein.gateway.http.access_token import default_file
     from pagein.gateway.setup.inquiry import GatewayInquiry

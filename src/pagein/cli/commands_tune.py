@@ -17,7 +17,7 @@ from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
     from pagein.model.bill import Bill
-    from pagein.replay.results.tuning import Candidate, Tuning
+    from pagein.replay.results.recommendation import Candidate, Recommendation
     from pagein.settings.layers import Config
     from pagein.ui.tuning_view import TuningPage
 
@@ -173,7 +173,7 @@ def _replay(paths: tuple[Path, ...], prices: str, tried: "tuple[Candidate, ...]"
         return replay(asked, wiring.open_for_replay, progress).bill
 
 
-def _page(tuning: "Tuning", lines: Sequence[str]) -> "TuningPage":
+def _page(tuning: "Recommendation", lines: Sequence[str]) -> "TuningPage":
     from pagein.ui.tuning_view import TriedSettings, TuningPage
 
     notes = (
@@ -196,7 +196,7 @@ def _page(tuning: "Tuning", lines: Sequence[str]) -> "TuningPage":
     return TuningPage(tuning.earlier + tuning.later, rows, lines)
 
 
-def _lines(tuning: "Tuning") -> list[str]:
+def _lines(tuning: "Recommendation") -> list[str]:
     lines = []
     if tuning.chosen is not None:
         lines.append(

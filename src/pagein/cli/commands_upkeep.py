@@ -285,7 +285,7 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
 
 
 def _end(opened: "WholeStore", names: list[str] | tuple[str, ...]) -> None:
-    from pagein.model.store_listing import session_name
+    from pagein.model.store_inventory import session_name
 
     known = {one.name for one in opened.sessions()}
     for ended in [session_name(name, known) for name in names]:

@@ -1,4 +1,4 @@
-"""What `pagein serve` prints once it listens: its addresses, and how each client is pointed at it."""
+"""The greeting of `pagein serve`: the gateway's addresses, and the settings that point each client at the gateway."""
 
 import json
 import os

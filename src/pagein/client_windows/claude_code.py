@@ -1,4 +1,4 @@
-"""Results of tool calls that stand in a window of Claude Code, by its transcript.
+"""The tool results in a window of Claude Code, from the transcript.
 
 Each row names the row before it (`parentUuid`), so a prompt that goes back to an earlier message makes a branch. The
 branch of a call is the way from its row to the first row. A result hangs on the row of its call.

@@ -1,4 +1,4 @@
-"""Results of tool calls that stand in a window of codex, by its rollout.
+"""The tool results in a window of codex, from the rollout file.
 
 A rollout is a list: what stands before a call is what its model saw, back to the last boundary. A boundary is a
 compaction, a rollback of turns, a row that is no JSON, and one of an unknown kind.
@@ -57,7 +57,7 @@ class CodexRollout:
 
 
 def _receipt(output: object) -> StandingReceipt | None:
-    """Return the receipt of a result that is one text below codex's own head."""
+    """Return the receipt of a result with a single text below codex's own head."""
     parts = output if isinstance(output, list) else [{"text": output}]
     texts = [text for one in parts if isinstance(one, dict) and isinstance(text := one.get("text"), str)]
     if len(texts) != len(parts):

@@ -1,4 +1,4 @@
-"""The window of the agent that started this process: found by the names that the agent tells, read from its transcript.
+"""The window of the agent that started this process, read from the agent's transcript.
 
 Rules of this file
 ------------------
@@ -84,7 +84,7 @@ class OwnWindow:
         return {} if found is None else found[1]
 
     def transcript(self, call_id: str, thread: str = "") -> Path | None:
-        """Return the transcript that holds a call; None if there is none."""
+        """Return the transcript with a call, or None."""
         found = self._found(call_id, thread)
         return None if found is None else found[0]
 
@@ -137,5 +137,5 @@ def _newest_first(files: Iterator[Path]) -> list[Path]:
 
 
 def _shortens(settings: Path) -> bool:
-    """Return whether codex was told how much of a result its model is shown."""
+    """Return whether codex has a setting for the shown length of a result."""
     return settings.is_file() and b"tool_output_token_limit" in settings.read_bytes()

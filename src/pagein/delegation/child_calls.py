@@ -1,4 +1,4 @@
-"""The children of one operation: each is admitted, asked, timed, recorded and its answer stored.
+"""Run the children of an operation: admit, ask, time and record each child, and store the answer.
 
 Rules of this file
 ------------------
@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from pagein.delegation.budget import Budget
 from pagein.delegation.call_tree import CallNode, CallStatus, CallTree
 from pagein.delegation.child_loop import ChildOutcome, ChildTask, LoopTool, run_child
-from pagein.delegation.model_calls import ModelCalls, OutOfBudget
+from pagein.delegation.model_calls import ChildModelCalls, OutOfBudget
 from pagein.delegation.target_survey import SurveyedTarget, survey_targets
 from pagein.delegation.thread_work import finish_in_thread
 from pagein.engine.recall.child_results import ChildResultDraft, ChildResults, TargetText
@@ -65,8 +65,8 @@ class ChildTools(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the children of an operation work with.
+class OperationContext:
+    """The shared context of an operation's children: settings, budget, tools and clocks.
 
     models: name of the model of each depth, from 1.
     clock: monotonic, in seconds. now: seconds since 1970. new_id: returns random letters and digits.
@@ -78,7 +78,7 @@ class Surroundings:
     settings: DelegationSettings
     models: tuple[str, ...]
     budget: Budget
-    calls: ModelCalls
+    calls: ChildModelCalls
     tree: CallTree
     clock: Callable[[], float]
     now: Callable[[], float]
@@ -86,7 +86,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ChildQuestion:
     """A pending question to a child.
 
     texts: its targets. content: what it is shown; "" to show the whole texts.
@@ -105,7 +105,7 @@ class Asking:
 class ChildCalls:
     """Asks the children of an operation. Used from a single event loop."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: OperationContext) -> None:
         self.around = around
         self._places = asyncio.Semaphore(around.settings.limits.concurrency)
         self._kept: list[tuple[frozenset[str], str]] = []
@@ -115,14 +115,14 @@ class ChildCalls:
         wanted = frozenset(names)
         return tuple(object_id for targets, object_id in tuple(self._kept) if targets <= wanted)
 
-    async def ask(self, asking: Asking) -> ChildResult:
+    async def ask(self, asking: ChildQuestion) -> ChildResult:
         """Ask one child, as soon as there is a place, and return its labelled result."""
         if asking.depth > 1:
             return await self._ask(asking)
         async with self._places:
             return await self._ask(asking)
 
-    async def _ask(self, asking: Asking) -> ChildResult:
+    async def _ask(self, asking: ChildQuestion) -> ChildResult:
         around = self.around
         asked = tuple(one.name for one in asking.texts)
         refused = around.budget.admit_child()
@@ -142,12 +142,14 @@ class ChildCalls:
             self._record(asking, node, replace(result, cost=outcome.cost))
         return result
 
-    async def _labelled(self, asking: Asking, node: CallNode, outcome: ChildOutcome) -> ChildResult:
+    async def _labelled(self, asking: ChildQuestion, node: CallNode, outcome: ChildOutcome) -> ChildResult:
         blank = ChildResult(node.targets, "error", call_id=node.call_id, model=node.model)
         result = await self._ended(asking, node, outcome, blank)
         return replace(result, model=outcome.model, cost=outcome.cost, notes=(*outcome.notes, *result.notes))
 
-    async def _ended(self, asking: Asking, node: CallNode, outcome: ChildOutcome, blank: ChildResult) -> ChildResult:
+    async def _ended(
+        self, asking: ChildQuestion, node: CallNode, outcome: ChildOutcome, blank: ChildResult
+    ) -> ChildResult:
         seconds = self.around.budget.child_seconds
         try:
             async with asyncio.timeout(seconds):
@@ -177,7 +179,7 @@ class ChildCalls:
             notes=_notes(reply),
         )
 
-    async def _run(self, asking: Asking, node: CallNode, outcome: ChildOutcome) -> None:
+    async def _run(self, asking: ChildQuestion, node: CallNode, outcome: ChildOutcome) -> None:
         around = self.around
         limits = around.settings.limits
         tools = self._tools(asking, node)
@@ -198,7 +200,7 @@ class ChildCalls:
 
         await run_child(task, around.calls, limits, outcome, around.results.tokens, tell)
 
-    def _tools(self, asking: Asking, node: CallNode) -> tuple[LoopTool, ...]:
+    def _tools(self, asking: ChildQuestion, node: CallNode) -> tuple[LoopTool, ...]:
         own = tuple(LoopTool(one, self._tool_answer(one.name)) for one in self.around.toolset.tools)
         if asking.depth >= self.around.settings.limits.depth:
             return own
@@ -220,7 +222,7 @@ class ChildCalls:
 
         return answer
 
-    async def _query(self, arguments: Mapping[str, object], asking: Asking, node: CallNode) -> tuple[str, bool]:
+    async def _query(self, arguments: Mapping[str, object], asking: ChildQuestion, node: CallNode) -> tuple[str, bool]:
         """Answer a child's own query, by a child below it."""
         words, named = arguments.get("instructions"), arguments.get("target")
         names = [named] if isinstance(named, str) else named
@@ -239,14 +241,14 @@ class ChildCalls:
         missing = "; ".join(one.why for one in surveyed if one.why is not None)
         if not texts:
             return f"Tool error: {missing}", True
-        result = await self.ask(Asking(question, tuple(texts), asking.depth + 1, node.call_id))
+        result = await self.ask(ChildQuestion(question, tuple(texts), asking.depth + 1, node.call_id))
         if result.status != "success":
             return f"Tool error: {result.why}", True
         evidence = "".join(f"\n- {one.quote} ({one.place})" for one in result.evidence)
         left = f"\n[{missing}]" if missing else ""
         return f"{result.answer}\nConfidence: {result.confidence}{evidence}{left}", False
 
-    async def _stored(self, asking: Asking, result: ChildResult) -> ChildResult:
+    async def _stored(self, asking: ChildQuestion, result: ChildResult) -> ChildResult:
         """Return the result with its evidence with places, and with the id of the stored answer, which has both.
 
         In a thread that a cancellation waits for: to look up many quotes in a large text takes seconds.
@@ -284,7 +286,7 @@ class ChildCalls:
         self._kept.append((frozenset(result.targets), made.object_id))
         return replace(result, object_id=made.object_id, artifact=made.artifact or None)
 
-    def _record(self, asking: Asking, node: CallNode, result: ChildResult) -> None:
+    def _record(self, asking: ChildQuestion, node: CallNode, result: ChildResult) -> None:
         around = self.around
         seconds = around.clock() - node.began
         status: CallStatus = "error" if result.status == "not_asked" else result.status
@@ -317,7 +319,7 @@ class ChildCalls:
         )
 
 
-def _quoted(asking: Asking) -> Sequence[QuotedText]:
+def _quoted(asking: ChildQuestion) -> Sequence[QuotedText]:
     return [QuotedText(one.object_id, one.version, one.text, asking.shown) for one in asking.texts]
 
 

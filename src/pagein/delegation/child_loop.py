@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from pagein.delegation.model_calls import ModelCalls, OutOfBudget
+from pagein.delegation.model_calls import ChildModelCalls, OutOfBudget
 from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult
 from pagein.policy.delegation.child_costs import NOTHING, CallCost
 from pagein.policy.delegation.child_replies import REPLY_SCHEMA
@@ -29,7 +29,7 @@ class LoopTool:
 
 @dataclass(frozen=True, slots=True)
 class ChildTask:
-    """What a child is given.
+    """The input of a child.
 
     content: the first user message. question: stands behind it, in a block of its own; "" where the system text has it.
     marks: cache marks for the first message.
@@ -45,7 +45,7 @@ class ChildTask:
 
 @dataclass(slots=True)
 class ChildOutcome:
-    """What a child came to.
+    """The outcome of a child.
 
     text: its last words. why: the reason, should there be no words. model: the model that answered. notes: what a reader must know beside the text.
     """
@@ -57,19 +57,19 @@ class ChildOutcome:
     notes: list[str] = field(default_factory=list)
 
     def spend(self, cost: CallCost) -> None:
-        """Add what a call cost, also one without an answer."""
+        """Add the cost of a call, answered or not."""
         self.cost += cost
 
 
 async def run_child(
     task: ChildTask,
-    calls: ModelCalls,
+    calls: ChildModelCalls,
     limits: DelegationLimits,
     outcome: ChildOutcome,
     tokens_of: Callable[[str], int],
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Ask a child until it answers. Raises OutOfBudget before the first answer, and ChildModelError.
+    """Ask a child until the final answer. Raises OutOfBudget before the first answer, and ChildModelError.
 
     outcome: receives what the child comes to, also if that ends with an error.
     tokens_of: estimates the tokens of a text. tell: receives what the child does, in words.
@@ -116,7 +116,7 @@ def _said(answer: ChildAnswer) -> Message:
 async def _answer_tools(
     tools: tuple[LoopTool, ...], answer: ChildAnswer, tell: Callable[[str], None]
 ) -> list[ToolResult]:
-    """Answer every tool call, also those that cannot be: a call without a result would be refused by the provider."""
+    """Answer every tool call, also impossible calls: the provider would refuse a call without a result."""
     by_name = {one.offer.name: one for one in tools}
     results: list[ToolResult] = []
     for call in answer.tool_calls:
@@ -145,7 +145,7 @@ def _arguments(call: ToolCall) -> dict[str, object] | None:
 
 
 def _next_tokens(answer: ChildAnswer, before: int, results: list[ToolResult], tokens_of: Callable[[str], int]) -> int:
-    """Return the estimated prompt of the next call: the reported one, and what has come since."""
+    """Return the estimated prompt of the next call, in tokens: the reported prompt plus the messages since."""
     come = sum(tokens_of(one.text) for one in results)
     if answer.usage is not None:
         return answer.usage.prompt + answer.usage.output + come

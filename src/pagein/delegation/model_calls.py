@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pagein.delegation.budget import Budget
-from pagein.errors import BrokenConnection, ChildModelError, Overloaded, UnsupportedCall
+from pagein.errors import BrokenConnection, ChildModelError, OverloadedProvider, UnsupportedCall
 from pagein.policy.delegation.child_costs import NOTHING, CallCost, highest_cost, usage_cost
 from pagein.ports import ChildAnswer, ChildModel, ChildRequest
 
@@ -42,7 +42,7 @@ class Retries:
 USUAL_RETRIES: Final = Retries()
 
 
-class ModelCalls:
+class ChildModelCalls:
     """The model calls of an operation. Used from a single event loop.
 
     spend: receives the cost of each call.
@@ -111,7 +111,7 @@ class ModelCalls:
             sleep=asyncio.sleep,
             stop=is_over,
             wait=self._wait,
-            retry=retry_if_exception_type((Overloaded, BrokenConnection)),
+            retry=retry_if_exception_type((OverloadedProvider, BrokenConnection)),
             before_sleep=note,
             reraise=True,
         )
@@ -140,7 +140,7 @@ class ModelCalls:
 def _asked_wait(state: "RetryCallState") -> float | None:
     """Return the provider's Retry-After in seconds, or None."""
     problem = None if state.outcome is None else state.outcome.exception()
-    if not isinstance(problem, Overloaded) or problem.retry_after is None:
+    if not isinstance(problem, OverloadedProvider) or problem.retry_after is None:
         return None
     return max(0.0, problem.retry_after)
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.child_models.memoized_models import AnswerMemo, MemoizedModels
-from pagein.child_models.prefix_sharing import PrefixSharing
+from pagein.child_models.shared_prefix_models import SharedPrefixModels
 from pagein.delegation.budget import Budget
 from pagein.delegation.call_tree import CallTree, OperationView, Watch
-from pagein.delegation.child_calls import CANCELLED, Asking, ChildCalls, ChildTools, Surroundings
-from pagein.delegation.model_calls import ModelCalls, Retries
+from pagein.delegation.child_calls import CANCELLED, ChildCalls, ChildQuestion, ChildTools, OperationContext
+from pagein.delegation.model_calls import ChildModelCalls, Retries
 from pagein.delegation.ordered_work import work_on_each
-from pagein.delegation.target_reading import ask_about, room_of
+from pagein.delegation.target_questions import ask_about, room_of
 from pagein.delegation.target_survey import SurveyedTarget, survey_targets
 from pagein.delegation.thread_work import finish_in_thread
 from pagein.engine.recall.child_results import ChildResults
@@ -79,15 +79,15 @@ class Operation:
         self._report = blank
         self._budget = Budget(self._limits, means.clock(), means.clock)
         operation_id = blank.operation_id
-        self._sharing = PrefixSharing(model, children=0, concurrency=self._limits.concurrency)
+        self._sharing = SharedPrefixModels(model, children=0, concurrency=self._limits.concurrency)
         self._memo = None if means.memo is None else MemoizedModels(self._sharing, means.memo)
-        calls = ModelCalls(
+        calls = ChildModelCalls(
             self._memo or self._sharing,
             self._budget,
             means.retries,
             lambda cost: self._tree.add_cost(operation_id, cost),
         )
-        self._around = Surroundings(
+        self._around = OperationContext(
             operation_id,
             means.results,
             means.toolset,
@@ -226,8 +226,8 @@ class Operation:
             await self._ask_about(calls, place, [target])
 
     async def _ask_about(self, calls: ChildCalls, place: int, asked: list[SurveyedTarget]) -> None:
-        def load(_: threading.Event) -> Asking:
-            return Asking(self._question, tuple(self._results.target(one.name) for one in asked))
+        def load(_: threading.Event) -> ChildQuestion:
+            return ChildQuestion(self._question, tuple(self._results.target(one.name) for one in asked))
 
         names = tuple(one.asked for one in asked)
         self._begun.add(place)

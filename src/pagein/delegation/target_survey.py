@@ -1,4 +1,4 @@
-"""The survey of an operation's targets before anything is spent: which can be read, how large they are, which have a hit."""
+"""The survey of an operation's targets, before any cost: readable targets, their sizes, and hits of the pattern."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from pagein.policy.recall.pattern_search import Pattern
 
 @dataclass(frozen=True, slots=True)
 class SurveyedTarget:
-    """A target without text, so that ten thousand targets need little memory.
+    """A target without text. Ten thousand targets then need little memory.
 
     asked: the name that was given. name: id of the object, with the number of its version.
     why: why it cannot be read; None if it can. has_hit: whether the text to find stands in it; True if none is looked for.
@@ -25,7 +25,7 @@ class SurveyedTarget:
 
     @property
     def is_asked(self) -> bool:
-        """Whether a child is asked about it."""
+        """Whether a child is asked about the target."""
         return self.why is None and self.has_hit
 
 

@@ -16,7 +16,7 @@ _SECONDS = 20.0
 
 
 def edges_of(text: str, title: str, stop: threading.Event | None = None) -> Edges:
-    """Return the edges of a text. Takes as long as parsing does. Raises Aborted once `stop` is set.
+    """Return the edges of a text. Takes as long as parsing does. Raises AbortedOperation once `stop` is set.
 
     title: path of the file, if the text is one.
     """

@@ -1,4 +1,4 @@
-"""Run work in a thread. A cancellation waits for the thread, so that no work outlives the operation."""
+"""Run work in a thread. A cancellation waits for the thread: no work outlives the operation."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 async def finish_in_thread(work: Callable[[threading.Event], T]) -> T:
-    """Run a function in a worker thread and return its result.
+    """Run a function in a worker thread, and return the result.
 
     work: gets an event that is set when the caller is cancelled; it may then end early. Its effects are complete before the
     cancellation goes on.

@@ -249,7 +249,7 @@ class BranchIndex:
         return None
 
     def parent(self, units: Sequence[Unit], known: int, head: PrefixDigests) -> tuple[Placed, EntryId | None]:
-        """Return the relation of a request to earlier ones, and the entry that it continues.
+        """Return the relation of a request to earlier requests, and the continued entry.
 
         known: number of known leading messages.
         """

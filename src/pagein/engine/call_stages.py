@@ -229,7 +229,7 @@ class CallStages:
         return replace(call, terms=terms, epoch=state.epoch, gained=gained)
 
     def pass_through(self, call: RequestCall) -> RequestCall:
-        """Leave the request as the client sent it, with its recall tools."""
+        """Leave the client's request unchanged, apart from the recall tools."""
         return replace(call, placed="passed", parent=None, made=self.renderer.pass_through(call.pending))
 
     def lay_out_window(self, call: RequestCall) -> RequestCall:
@@ -348,7 +348,7 @@ class CallStages:
         changed = () if before in (head, NO_HEAD) else cache_inputs.changed_parts(before, head)
         return (*changed, "messages") if call.placed == "forked" else changed
 
-    def _terms(self, call: RequestCall, here: EntryId | None) -> cache_ttl.CacheTerms | None:
+    def _terms(self, call: RequestCall, here: EntryId | None) -> cache_ttl.TtlTerms | None:
         """Choose the cache terms of a request; None if left to the client."""
         pending, parent, at = call.pending, call.parent, call.asked_at
         script, head = pending.script, pending.head
@@ -375,7 +375,7 @@ class CallStages:
         moment = moment_of(self._log.journal.state_at(here), at)
         return self.leases.terms(parent, here, asking, moment, anew=call.placed in ("new", "compacted"))
 
-    def _economics(self, call: RequestCall, terms: cache_ttl.CacheTerms | None) -> Economics | None:
+    def _economics(self, call: RequestCall, terms: cache_ttl.TtlTerms | None) -> Economics | None:
         """Return the prices of a call; None for a model without a price."""
         found = self._prices_without_cache(call)
         if found is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from pagein.engine.cache.cache_inputs import Part
-from pagein.engine.cache.cache_ttl import CacheTerms, KeepAlivePlan
+from pagein.engine.cache.cache_ttl import KeepAlivePlan, TtlTerms
 from pagein.engine.cache.prompt_layout import SentRequest
 from pagein.errors import BadInput
 from pagein.model.cache_notes import CacheVerdictNote
@@ -171,7 +171,7 @@ class PreparedRequest:
     gained: float | None = None
     offered: tuple[str, ...] = ()
     deferred: tuple[str, ...] = ()
-    terms: CacheTerms | None = field(default=None, repr=False, compare=False)
+    terms: TtlTerms | None = field(default=None, repr=False, compare=False)
     original: bytes = field(default=b"", repr=False)
     sent: SentRequest | None = field(default=None, repr=False, compare=False)
     last: EntryId = field(default="", repr=False, compare=False)

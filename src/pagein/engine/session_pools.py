@@ -110,7 +110,7 @@ class SessionPools:
         return self.stored(wanted, object_id) if told is None else told
 
     def stored(self, version: str, object_id: str = "") -> str | None:
-        """Return the text of a version that the branch only names; None if it is lost, or not of this object."""
+        """Return the text of a version without content on the branch; None if lost, or another object's."""
         text = None if self._outside is None else self._outside.text(version)
         if text is not None:
             return text
@@ -129,7 +129,7 @@ class SessionPools:
 
     @property
     def fold(self) -> PoolFold:
-        """The fold of these pools, for a window of them."""
+        """The pools' fold for a pooled window."""
         return self._pure
 
     @cached_property
@@ -176,7 +176,7 @@ class SessionPools:
         return self._bring(name, "list", None)
 
     def deactivate(self, name: str) -> PoolReply:
-        """Put an object away. It stays listed."""
+        """Deactivate an object. The object stays listed."""
         one = self._named(name)
         if one is None:
             return self._unknown(name)

@@ -1,4 +1,4 @@
-"""The answers of an MCP server that need no SDK: the handshake, and all that is the same at each start.
+"""Answer MCP requests without the SDK: the handshake, and the lists that never change between starts.
 
 Clients put the lists into their prompts, or wait for them before they start.
 """
@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from pagein import __version__
 from pagein.mcp.object_resources import TEMPLATES
 from pagein.mcp.offered_prompts import prompts_for
-from pagein.mcp.offered_tools import INSTRUCTIONS, OfferedTool
+from pagein.mcp.offered_tools import INSTRUCTIONS, McpTool
 
 HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Protocol versions that begin with a handshake, the newest last."""
@@ -34,7 +34,7 @@ _DISCOVERED: Final = {
 class FirstAnswers:
     """The answers that need no SDK."""
 
-    def __init__(self, tools: tuple[OfferedTool, ...]) -> None:
+    def __init__(self, tools: tuple[McpTool, ...]) -> None:
         self._names = frozenset(one.name for one in tools)
         self._prompts = {one.name: one for one in prompts_for(self._names)}
         self._lists: Mapping[str, Message] = {
@@ -45,7 +45,7 @@ class FirstAnswers:
         }
 
     def answer(self, message: Mapping[str, Any]) -> Message | None:
-        """Return the response to a request; None for any other message, and for a version that the SDK must refuse."""
+        """Return the response to a request; None for other messages, and for a version that the SDK must refuse."""
         method, params = message.get("method"), message.get("params")
         if "id" not in message or not isinstance(params, dict | None):
             return None
@@ -86,7 +86,7 @@ class FirstAnswers:
 
 
 def _with_envelope(result: Message, version: str | None) -> Message:
-    """Return a result with the fields that stateless versions of the protocol add."""
+    """Return a result with the additional fields of stateless protocol versions."""
     if version is None:
         return result
     return {

@@ -1,4 +1,4 @@
-"""What is wrong with a message of the protocol, in words that say what it needs."""
+"""The faults of a protocol message, in words that name the remedy."""
 
 from collections.abc import Mapping
 from typing import Any

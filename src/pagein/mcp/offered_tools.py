@@ -29,7 +29,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedTool:
+class McpTool:
     """A tool as MCP clients are offered it.
 
     schema: JSON schema of the arguments.
@@ -76,7 +76,7 @@ def _in_few_words(row: Argument) -> Schema:
     return {**plain, **({"description": words} if (words := _READ_WORDS[row.name]) else {})}
 
 
-READ: Final = OfferedTool(
+READ: Final = McpTool(
     "read",
     "Read a file, a symbol, some lines, or changes against git. A shown text ends with [known=TAG]. While you still see that "
     "text, quote its tag in `known` when you read it again: what did not change is answered by one line, a change by a diff. "
@@ -92,7 +92,7 @@ READ: Final = OfferedTool(
     },
 )
 
-SEARCH: Final = OfferedTool(
+SEARCH: Final = McpTool(
     "search",
     "Find a text or /regex/ in what earlier sessions of all agents said, did, read and wrote here, also in what your context lost. "
     "Each match has an id for peek. Not for the files as they are now.",
@@ -109,7 +109,7 @@ SEARCH: Final = OfferedTool(
     ),
 )
 
-PEEK: Final = OfferedTool(
+PEEK: Final = McpTool(
     "peek",
     "Show a part of a stored object, exactly as it was, by the id of a search match or of a stub. Not for files as they are now.",
     schema(
@@ -147,12 +147,12 @@ _NOT_FOR: Final[Mapping[str, str]] = {
 """When not to use a tool whose description in the catalogue does not say so. Clients offer it among the tools of others."""
 
 
-def _as_offered(tool: Offer) -> OfferedTool:
+def _as_offered(tool: Offer) -> McpTool:
     shown = tool.schema
     if tool.name in _CONFIRMED:
         shown = {**shown, "properties": {**shown["properties"], CONFIRM: _AGREED}}
     words = f"{tool.description} {_NOT_FOR.get(tool.name, '')}".rstrip()
-    return OfferedTool(tool.name, words, shown, writes=tool.name in _WRITING)
+    return McpTool(tool.name, words, shown, writes=tool.name in _WRITING)
 
 
 TOOLS: Final = {
@@ -168,7 +168,7 @@ INSTRUCTIONS: Final = (
 )
 
 
-def chosen(more: tuple[str, ...]) -> tuple[OfferedTool, ...]:
+def chosen(more: tuple[str, ...]) -> tuple[McpTool, ...]:
     """Return the default tools and the additions of the setting `mcp_tools`. Raises BadInput for an unknown name."""
     strange = sorted(set(more) - set(TOOLS))
     if strange:
@@ -176,6 +176,6 @@ def chosen(more: tuple[str, ...]) -> tuple[OfferedTool, ...]:
     return offered((*USUAL, *more))
 
 
-def offered(names: tuple[str, ...]) -> tuple[OfferedTool, ...]:
+def offered(names: tuple[str, ...]) -> tuple[McpTool, ...]:
     """Return the tools of these names, in a fixed order."""
     return tuple(TOOLS[name] for name in sorted(set(names)))

@@ -1,4 +1,4 @@
-"""What the transcript of the calling agent proves, and what of it a search finds: also what a compaction took away.
+"""The proofs and the search hits in the calling agent's transcript, also from before a compaction.
 
 Rules of this file
 ------------------
@@ -26,12 +26,12 @@ class TranscriptReader(Protocol):
         ...
 
     def transcript(self, call_id: str, thread: str) -> Path | None:
-        """Return the transcript that holds a call; None if there is any doubt. Raises nothing."""
+        """Return the transcript with a call; None in doubt. Raises nothing."""
         ...
 
 
 class OwnTranscripts:
-    """The transcripts of the agents that call. Thread-safe.
+    """The transcripts of the calling agents. Thread-safe.
 
     take: takes a transcript into the store.
     """
@@ -47,7 +47,7 @@ class OwnTranscripts:
         return self._reader.standing(call_id, thread)
 
     def catch_up(self, call_id: str, thread: str) -> None:
-        """Take in what the transcript with this call has by now. Raises nothing."""
+        """Store the present content of the transcript with a call. Raises nothing."""
         found = self._reader.transcript(call_id, thread)
         if found is None:
             return

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from pagein import __version__
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.mcp.call_results import result_fields
-from pagein.mcp.offered_tools import INSTRUCTIONS, OfferedTool
+from pagein.mcp.offered_tools import INSTRUCTIONS, McpTool
 from pagein.mcp.tool_answers import Caller, ToolAnswers, caller_ids
 from pagein.mcp.workspaces import folders_of
 
@@ -114,7 +114,7 @@ class ClientCalls:
         return self._roots
 
 
-def make_server(tools: tuple[OfferedTool, ...], calls: ClientCalls) -> "Server[Any]":
+def make_server(tools: tuple[McpTool, ...], calls: ClientCalls) -> "Server[Any]":
     """Return the protocol's server of these tools."""
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:

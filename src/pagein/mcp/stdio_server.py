@@ -79,7 +79,7 @@ class StdioServer:
             self._serve(source, sink)
 
     def _pass_over(self) -> None:
-        """Refuse a message that is too long, and pass over the rest of its line."""
+        """Refuse an overlong message, and skip the rest of the line."""
         rest = b"?"
         while rest and not rest.endswith(b"\n"):
             rest = self._source.readline(LONGEST_LINE)
@@ -157,7 +157,7 @@ def _id_text(message: Mapping[str, Any]) -> str:
 
 
 def _problem(line: bytes, message: object) -> tuple[int, str]:
-    """Return why a message cannot be answered, with the protocol's code; "" for one that can.
+    """Return the reason against a message with the protocol's code; "" for a correct message.
 
     The SDK would drop such a message, and the client would wait; of wrong parameters it would not say what is wrong.
     """
@@ -167,7 +167,7 @@ def _problem(line: bytes, message: object) -> tuple[int, str]:
 
 
 def _content_problem(line: bytes, message: object) -> str:
-    """Return why the SDK cannot take a message of the right form; "" for one that it can."""
+    """Return the reason why the SDK cannot take a well-formed message; "" for none."""
     if line.count(b"[") + line.count(b"{") > _DEEPEST and _is_deep(message):
         return f"Invalid request: a message has at most {_DEEPEST} levels of objects and lists"
     if b"\\ud" in line.lower():

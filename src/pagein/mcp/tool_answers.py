@@ -1,4 +1,4 @@
-"""Answer the calls of MCP clients: reads by receipt, searches over everything stored, and what is recalled by id.
+"""Answer the calls of MCP clients: reads by receipt, searches over the store, and recalls by id.
 
 Rules of this file
 ------------------
@@ -88,15 +88,15 @@ _CALL_ID_FIELDS: Final = ("claudecode/toolUseId", "toolUseId", "callId")
 
 
 def caller_ids(meta: object) -> tuple[str, str]:
-    """Return the ids of the call and of the conversation that a request's `_meta` tells; "" for each that it does not."""
+    """Return the ids of call and conversation in a request's `_meta`; "" for a missing id."""
     told = meta if isinstance(meta, dict) else {}
     found = next((told[name] for name in _CALL_ID_FIELDS if isinstance(told.get(name), str)), "")
     thread = told.get("threadId")
     return found, thread if isinstance(thread, str) else ""
 
 
-class Window(Protocol):
-    """What the window of the calling agent shows, as far as somebody can tell."""
+class AgentWindow(Protocol):
+    """The window of the calling agent, as far as a gateway or a transcript proves the content."""
 
     def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
         """Return the receipts visible at a call, by the ids of the answered calls.
@@ -106,7 +106,7 @@ class Window(Protocol):
         ...
 
     def catch_up(self, call_id: str, thread: str) -> None:
-        """Take what the window has shown up to a call into the store, where that is written down. Raises nothing."""
+        """Store the window's content up to a call, where a transcript has the content. Raises nothing."""
         ...
 
 
@@ -127,7 +127,7 @@ class ToolAnswers:
         workspaces: str | Sequence[str],
         names: tuple[str, ...] = USUAL,
         is_off: Callable[[], bool] = lambda: False,
-        window: Window | None = None,
+        window: AgentWindow | None = None,
         now: Callable[[], float] = time.time,  # noqa: TID251 - the rim reads the clock
         *,
         follows_roots: bool = False,
@@ -178,7 +178,7 @@ class ToolAnswers:
         return _with_hash(result, seen) if name == "peek" else result
 
     def _order(self, session: Session, name: str, arguments: Mapping[str, object], caller: Caller) -> ReadResult:
-        """Have a gateway on the same store keep a result in the caller's window, or let it go."""
+        """Order a gateway on the same store to keep a result in the caller's window, or to let the result go."""
         asked = ToolRequest(caller.id, name, arguments, self._now())
         try:
             meant = _awaited(session.sent_windows, asked, session.sent_windows.session_of)
@@ -268,7 +268,7 @@ def _awaited(sent: SentWindows, asked: ToolRequest, find: Callable[[ToolRequest]
 
 
 class Tallies:
-    """What the guards count, for each conversation. Thread-safe.
+    """The guards' counts of each conversation. Thread-safe.
 
     A conversation is that of the id that the client tells, or else all calls of one connection. Calls of which neither is
     known are counted each for itself, so that strangers never share a budget.
@@ -292,13 +292,13 @@ class Tallies:
 
 
 def _bare_tag(quoted: str) -> str:
-    """Return the receipt in what a model quoted, which may be the whole line that it saw."""
+    """Return the receipt in a model's quote. A model may quote the whole line."""
     told = _RECEIPT.fullmatch(quoted.strip())
     return quoted if told is None else told[1]
 
 
 def _with_hash(result: ReadResult, seen: str) -> ReadResult:
-    """Return a recalled part with its hash, or one line if the model still sees it under this hash."""
+    """Return a recalled part with its hash; a single line if the model still sees the part under the same hash."""
     if result.is_error or len(result.text) < _SHORT:
         return result
     tag = trace_of(result.text)[:_DIGITS]

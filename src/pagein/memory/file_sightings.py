@@ -1,4 +1,4 @@
-"""Sightings: what was found of followed files on the disk, journaled first, then versions of their objects.
+"""Sightings of followed files on the disk: journaled first, then written as versions of the files' objects.
 
 Rules of this file
 ------------------
@@ -62,7 +62,7 @@ def journal_notes(store: NoteStore, notes: Sequence[NewNote]) -> None:
 
 
 def write_sighting(writer: ObjectWriter, machines: SessionMachines, place: int, entry: Entry) -> Version | None:
-    """Write the version that a sighting gives; None if the entry is none, or the file has no object. Raises StoreError.
+    """Write the version of a sighting; None for another entry, or for a file without an object. Raises StoreError.
 
     machines: of the sessions. place: of the entry.
     """

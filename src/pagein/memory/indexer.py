@@ -111,7 +111,7 @@ class Indexer:
         return [] if found is None else json.loads(found[1])
 
     def _note_open_chats(self, followed: Iterable[str]) -> None:
-        """Note which of these sessions have steps that no version of a chat has."""
+        """Note the sessions with steps that are missing in every version of their chats."""
         before = self._open_chats()
         left = dict.fromkeys(before)
         for session in followed:
@@ -138,7 +138,7 @@ class Indexer:
         return dropped
 
     def _drop_older_form(self) -> None:
-        """Drop objects of another form: a write that was carried out before would leave them as they are."""
+        """Drop objects of another form. A repeated write would leave such objects as they are."""
         found = self._store.layer(LAYER)
         if found is not None and found[1] != FORM:
             self._drop_from(self._store)

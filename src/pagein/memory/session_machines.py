@@ -1,4 +1,4 @@
-"""The machines on which sessions work, as the journal of files tells them."""
+"""The machines on which sessions work, from the journal of files."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from pagein.ports import JournalStore
 
 
 class SessionMachines:
-    """What the journal of files tells of sessions, up to any place. Not thread-safe; raises StoreError."""
+    """The notes about sessions in the journal of files, up to any place. Not thread-safe; raises StoreError."""
 
     def __init__(self, store: JournalStore) -> None:
         self._store = store
@@ -20,7 +20,7 @@ class SessionMachines:
         self._told: dict[str, list[tuple[int, SessionPlaceNote]]] = {}
 
     def catch_up(self) -> None:
-        """Read the entries that are new."""
+        """Read the new entries."""
         for place, entry in self._store.news(FILES, self._read):
             self._read = place
             note = entry.body.note if isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) else None
@@ -28,7 +28,7 @@ class SessionMachines:
                 self._told.setdefault(note.session, []).append((place, note))
 
     def of(self, session: str, place: int) -> SessionPlaceNote | None:
-        """Return what was told of a session last before a place of the journals; None if nothing was."""
+        """Return the last note about a session before a place of the journals, or None."""
         return next((note for at, note in reversed(self._told.get(session, [])) if at < place), None)
 
     def file_at(self, writer: ObjectWriter, machine: str, path: str, place: int) -> Version | None:
@@ -43,11 +43,11 @@ class SessionMachines:
         return loose if loose is not None and self.is_on(writer.store.history(loose.id), machine, place) else None
 
     def is_on(self, versions: Sequence[Version], machine: str, place: int) -> bool:
-        """Return whether all versions of a file are of sessions on a machine."""
+        """Return whether every version of a file is of a session on a machine."""
         notes = (self.of(one.writer.session or "", place) for one in versions if not is_order(one))
         return all(note is not None and note.machine == machine for note in notes)
 
     def newest(self, session: str) -> SessionPlaceNote | None:
-        """Return what was told of a session last; None if nothing was."""
+        """Return the last note about a session, or None."""
         told = self._told.get(session)
         return told[-1][1] if told else None

@@ -1,4 +1,4 @@
-"""What journals keep of the caches of providers: what pauses showed, and what the choice of cache TTLs saved."""
+"""Journal notes about providers' caches: the verdicts after pauses, and the savings of the chosen cache TTLs."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

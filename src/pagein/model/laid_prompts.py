@@ -10,8 +10,8 @@ Speaker: TypeAlias = Literal["user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A message of the conversation."""
+class HistoryMessage:
+    """A message in the history of an assembled prompt."""
 
     role: Speaker
     text: str
@@ -40,7 +40,7 @@ class PromptContents:
     symbols: Mapping[str, str] = field(default_factory=dict)
     urls: Mapping[str, str] = field(default_factory=dict)
     tree: str = ""
-    history: Sequence[Said] = ()
+    history: Sequence[HistoryMessage] = ()
     conversation: Sequence[Message] = ()
     objects: Mapping[str, str] = field(default_factory=dict)
 

@@ -164,7 +164,7 @@ class Usage:
         return self.fresh + self.read + self.written
 
     def __sub__(self, other: "Usage") -> "Usage":
-        """The rest of a sum, without one of its parts."""
+        """The difference of two usages."""
         return Usage(
             self.fresh - other.fresh,
             self.read - other.read,

@@ -1,4 +1,4 @@
-"""The symbols of source files: a file's definitions, the names in it, and its imports.
+"""The symbols of source files: definitions, names and imports.
 
 Lines are counted from 1 and end at line feeds only, as in `Document.lines`.
 """
@@ -17,7 +17,7 @@ CONTAINERS: Final[frozenset[str]] = frozenset(("class", "enum", "interface", "mo
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One definition in a file.
+    """A definition in a file.
 
     name: as written. qualified: with the names around it in this file, joined by dots, such as `Server.start`.
     first, last: lines of the definition itself. whole: first line with the decorators and the comment above it.
@@ -48,7 +48,7 @@ class ImportLine:
 
 @dataclass(frozen=True, slots=True)
 class FileSymbols:
-    """The symbols of one file.
+    """The symbols of a file.
 
     definitions: in the order of the file; a definition stands before what it encloses.
     references: how often the file refers to each name. By name alone, so approximate.
@@ -77,7 +77,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class SymbolScan:
-    """What a look at the files of a workspace found.
+    """The result of a scan of a workspace's files.
 
     files: number of files with known symbols. parsed: how many of them were parsed by this look.
     failed: files without symbols because of a failure, each with the reason. partial: files of which only parts could be parsed.
@@ -96,7 +96,7 @@ class SymbolScan:
 
 @dataclass(frozen=True, slots=True)
 class SymbolText:
-    """The lines of a definition, as they are in the file now.
+    """The current lines of a definition.
 
     text: the lines from `first` to `last`, without the last line's end. signature: in one line.
     context: with `include_context`, lines of the imports and of the headers of the enclosing definitions, each with its number.
@@ -125,7 +125,7 @@ class SymbolCandidate:
 
 @dataclass(frozen=True, slots=True)
 class AmbiguousSymbol:
-    """The answer to a name with several definitions: a list of them. `path` or an id tells them apart.
+    """The answer to a name with several definitions: the list of definitions. `path` or an id selects a definition.
 
     total: how many there are; `candidates` holds the first of them.
     """

@@ -44,14 +44,14 @@ _PI: Final = "pi"
 
 
 class UnknownEntry(PageinError):
-    """The extension counts on an entry that this process was never told of."""
+    """The extension relies on an entry that this process does not know."""
 
     def __str__(self) -> str:
         return UNKNOWN_ENTRY
 
 
 class PiBranch:
-    """The branch that pi is on, in the journal of a session.
+    """Pi's present branch in the journal of a session.
 
     pooled: whether new conversations are shown in the pooled layout, so that the journal says from its beginning whose calls it has.
     waits: number of calls that children are still answering.
@@ -79,7 +79,7 @@ class PiBranch:
         self.has_markers = False
 
     def follow(self, delta: BranchDelta) -> None:
-        """Go to where pi is, and journal what is new there. Raises UnknownEntry."""
+        """Go to pi's leaf, and journal the new entries. Raises UnknownEntry."""
         if delta.known not in self._places:
             raise UnknownEntry
         self._sent = None
@@ -95,7 +95,7 @@ class PiBranch:
 
     @property
     def config(self) -> SessionConfig:
-        """What the entries of the branch set."""
+        """The settings in the entries of the branch."""
         return self._configs[self._leaf]
 
     @property
@@ -108,7 +108,7 @@ class PiBranch:
         self._here = self._session.leaf
 
     def _go_on(self) -> None:
-        """Go on behind the notes that others made at the end of the branch: children's answers, pins of another process."""
+        """Go on behind the notes of others at the end of the branch: children's answers, pins of another process."""
         with contextlib.suppress(StoreError):
             self._session.catch_up()
         journal, at = self._session.journal.entries, self._session.leaf
@@ -205,7 +205,7 @@ class PiBranch:
 
 
 def _is_changed(record: Any, text: str) -> bool:  # noqa: ANN401 - any JSON
-    """Return whether an answer is not the one that its record was made for. Records without a hash do not say."""
+    """Return whether an answer differs from the answer of the record. False for a record without a hash."""
     told = record.get(TEXT_HASH) if isinstance(record, dict) else None
     return told is not None and told != trace_of(text)
 
@@ -222,7 +222,7 @@ def requests_sent(journal: Mapping[EntryId, Entry]) -> dict[EntryId, EntryId]:
 
 
 def written_text(call: ToolCall) -> str:
-    """Return the text that a call of `write` or of `edit` with a single change puts into a file; "" for any other."""
+    """Return the new text in a call of `write`, or of `edit` with a single change; "" for other calls."""
     given = _arguments(call)
     content = given.get("content")
     if isinstance(content, str):
@@ -246,7 +246,7 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
 
 
 def name_of(message: Message, known: Mapping[str, str]) -> str:
-    """Return the name by which the extension finds a message behind which a text may stand; "" for another one."""
+    """Return the extension's name of a message that an insert may follow; "" for other messages."""
     calls = [block.call_id for block in message.blocks if isinstance(block, ToolResult) and block.call_id in known]
     if calls:
         return calls[-1]

@@ -26,13 +26,13 @@ _PERSON: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A reply that takes long. work: returns it, in a thread of its own; may raise anything."""
+    """A slow reply. work: makes the reply, in a thread of its own; may raise anything."""
 
     work: Callable[[], object]
 
 
-class Link:
-    """The way back to the extension, during one of its requests.
+class ExtensionLink:
+    """The channel to the extension during a request.
 
     signal: set once the request is no longer wanted.
     """
@@ -46,7 +46,7 @@ class Link:
         return self._bridge.ask("confirm", {"title": title, "message": message}, _PERSON) is True
 
     def show(self, lines: tuple[str, ...]) -> None:
-        """Show the person at pi what goes on."""
+        """Show progress to the person at pi."""
         self._bridge.tell("widget", {"lines": lines})
 
 
@@ -56,7 +56,7 @@ class Bridge:
     answer: returns the reply to a request; may raise anything.
     """
 
-    def __init__(self, source: BinaryIO, sink: BinaryIO, answer: Callable[[object, Link], object]) -> None:
+    def __init__(self, source: BinaryIO, sink: BinaryIO, answer: Callable[[object, ExtensionLink], object]) -> None:
         self._source = source
         self._sink = sink
         self._answer = answer
@@ -125,14 +125,14 @@ class Bridge:
             self._todo.put((number, params))
 
     def _reply(self, number: int, params: object) -> None:
-        link = Link(self, self._signals[number])
+        link = ExtensionLink(self, self._signals[number])
         later = self._settle(number, lambda: self._answer(params, link))
         if later is not None:
             work = later.work
             threading.Thread(target=lambda: self._settle(number, work), name="pi-later", daemon=True).start()
 
     def _settle(self, number: int, work: Callable[[], object]) -> Later | None:
-        """Send the reply to a request; nothing yet, but its `Later`, for one that takes long."""
+        """Send the reply to a request, or start the work of a slow reply."""
         try:
             result = work()
             if isinstance(result, Later):

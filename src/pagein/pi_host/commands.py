@@ -11,8 +11,8 @@ from pagein.model.entries import NoteEntry
 from pagein.model.journal_notes import OtherNote
 from pagein.model.json_text import decode_json
 from pagein.pi_host.branch import READ_CACHE
-from pagein.pi_host.bridge import Link
-from pagein.pi_host.protocol import Answer, ModelCall, NewEntry, OfferedTool
+from pagein.pi_host.bridge import ExtensionLink
+from pagein.pi_host.protocol import Answer, ModelCall, NewEntry, PiTool
 from pagein.pi_host.read_cache import SHADOW
 from pagein.tools import catalogue, read
 from pagein.tools.calls import Call, Offer
@@ -39,7 +39,7 @@ DELEGATED: Final = ("rlm_query", "rlm_batch", "rlm_extract")
 """Those of them that ask child models; they need such a model as well."""
 
 
-def offered_tools(*, reads: bool, pages: bool) -> tuple[OfferedTool, ...]:
+def offered_tools(*, reads: bool, pages: bool) -> tuple[PiTool, ...]:
     """Return the tools for the model.
 
     reads: whether reads are answered anew. pages: whether paging is on.
@@ -64,21 +64,21 @@ def root_words(own: str | None, *, children: bool) -> str:
     return usual if own is None else own.replace("{{default}}", usual)
 
 
-def _offered(one: Offer, *, active: bool) -> OfferedTool:
-    return OfferedTool(one.name, one.name, one.description, one.schema, _SNIPPETS.get(one.name, ""), active)
+def _offered(one: Offer, *, active: bool) -> PiTool:
+    return PiTool(one.name, one.name, one.description, one.schema, _SNIPPETS.get(one.name, ""), active)
 
 
 def _offers() -> dict[str, Offer]:
     return {one.name: one for one in catalogue.offer_tools("pi-rlm", delegation=True)}
 
 
-def read_with_modes() -> OfferedTool:
+def read_with_modes() -> PiTool:
     """Return the arguments of the unified read that pi's own `read` does not have."""
     properties = {name: one for name, one in read.READ_BY_MODE.schema["properties"].items() if name not in _OWN}
-    return OfferedTool("read", "read", _MODES, {"type": "object", "properties": properties})
+    return PiTool("read", "read", _MODES, {"type": "object", "properties": properties})
 
 
-def _answer_read(session: Session, call: ModelCall, link: Link) -> Answer:
+def _answer_read(session: Session, call: ModelCall, link: ExtensionLink) -> Answer:
     """Answer a read that pi's own tool cannot answer."""
     given = {name: value for name, value in call.input.items() if value is not None}
     path = given.pop("path", None)
@@ -90,7 +90,7 @@ def _answer_read(session: Session, call: ModelCall, link: Link) -> Answer:
     return Answer(result.text, "error" if result.is_error else "info", _plain(result.details))
 
 
-def answer_tool(session: Session, call: ModelCall, link: Link, at: float, *, pages: bool) -> Answer:
+def answer_tool(session: Session, call: ModelCall, link: ExtensionLink, at: float, *, pages: bool) -> Answer:
     """Answer a call of one of pagein's tools. at: seconds since 1970."""
     if call.name == read.REFRESH.name:
         return _refresh(

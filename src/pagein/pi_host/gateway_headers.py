@@ -41,19 +41,19 @@ def is_gateway(address: str, running: Iterable[str]) -> bool:
 
     running: addresses of the gateways that this user runs.
     """
-    place = _place_of(address)
-    if place is None:
+    found = _address_of(address)
+    if found is None:
         return False
-    return place.has_token or (place.is_near and any(_place_of(one) == place for one in running))
+    return found.has_token or (found.is_near and any(_address_of(one) == found for one in running))
 
 
 def _may_be_gateway(address: str) -> bool:
-    place = _place_of(address)
-    return place is not None and (place.has_token or place.is_near)
+    found = _address_of(address)
+    return found is not None and (found.has_token or found.is_near)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Address:
     """Where requests go. is_near: to this machine. has_token: whether the path has a gateway's token."""
 
     port: int | None
@@ -61,13 +61,13 @@ class _Place:
     has_token: bool
 
 
-def _place_of(address: str) -> _Place | None:
+def _address_of(address: str) -> _Address | None:
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         return None
-    return _Place(port, _is_near(host), parts.path.startswith(_PROVEN_PATH))
+    return _Address(port, _is_near(host), parts.path.startswith(_PROVEN_PATH))
 
 
 def _is_near(host: str) -> bool:

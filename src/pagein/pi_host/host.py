@@ -16,14 +16,14 @@ from pagein.model.json_text import encode_json
 from pagein.model.objects import ObjectId
 from pagein.pi_host import commands, paging_commands
 from pagein.pi_host.branch import PiBranch, UnknownEntry
-from pagein.pi_host.bridge import Later, Link
+from pagein.pi_host.bridge import ExtensionLink, Later
 from pagein.pi_host.gateway_headers import gateway_headers, is_gateway
 from pagein.pi_host.pooled_view import POOL_TOOLS, PooledView, offered_pool_tools, pool_rules
 from pagein.pi_host.protocol import (
     PROTOCOL,
     Answer,
     BeginEvent,
-    Beginning,
+    BranchStart,
     CallVerdict,
     CommandEvent,
     CompactEvent,
@@ -35,7 +35,7 @@ from pagein.pi_host.protocol import (
     ToolCallEvent,
     ToolEvent,
     ToolResultEvent,
-    Watched,
+    WatchedEvents,
     Welcome,
     WindowEdits,
     WindowUsage,
@@ -64,7 +64,7 @@ _Decided: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class PiSettings:
-    """What a person sets for pi.
+    """The user's settings for pi.
 
     reads: what happens to pi's reads.
     modes: whether pi's own `read` takes the arguments of the unified read, too.
@@ -83,8 +83,8 @@ class PiSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the host needs from outside.
+class PiDependencies:
+    """The dependencies of the host: engine, clock, switch and gateways.
 
     open_engine: opens the engine for a folder, with these settings in place of the usual; raises StoreError and BadSetting.
     now: seconds since 1970.
@@ -107,7 +107,7 @@ class Surroundings:
 class PiHost:
     """One session of pi."""
 
-    def __init__(self, settings: PiSettings, around: Surroundings) -> None:
+    def __init__(self, settings: PiSettings, around: PiDependencies) -> None:
         self._settings = settings
         self._around = around
         self._rooms: _Rooms | None = None
@@ -116,8 +116,8 @@ class PiHost:
         self._usage: WindowUsage | None = None
         self._gateway = ""
 
-    def answer(self, event: object, link: Link) -> object:
-        """Return the reply to a request of the extension. Raises what its parts raise."""
+    def answer(self, event: object, link: ExtensionLink) -> object:
+        """Return the reply to a request of the extension. Exceptions of the deciding modules pass through."""
         if isinstance(event, Hello):
             return self._welcome(event)
         rooms = self._rooms
@@ -159,7 +159,7 @@ class PiHost:
         tools = commands.offered_tools(reads=self._settings.reads == "on", pages=self._settings.pages)
         if self._rooms is not None and self._rooms.pools.may_be:
             tools = (*tools, *offered_pool_tools())
-        watched = Watched(_WATCHED_CALLS, _WATCHED_RESULTS, context=True) if on else Watched(context=True)
+        watched = WatchedEvents(_WATCHED_CALLS, _WATCHED_RESULTS, context=True) if on else WatchedEvents(context=True)
         modes = commands.read_with_modes() if self._settings.modes else None
         return Welcome(PROTOCOL, __version__, tools, watched, modes)
 
@@ -174,7 +174,7 @@ class PiHost:
         reads = ReadCache(session, branch, self._settings.reads, self._around.made_here)
         limit = given.get("valve_limit", self._settings.usual.get("valve_limit", _LIMIT))
         limit = limit if isinstance(limit, int | float) else _LIMIT
-        window = Window(session, branch, limit)
+        window = PiWindow(session, branch, limit)
         pools = PooledView(session, branch, pool_rules(self._settings.usual), limit, wanted=self._settings.pools)
         self._rooms = _Rooms(engine, session, branch, reads, window, pools)
 
@@ -195,7 +195,7 @@ class PiHost:
     def _has_children(self) -> bool:
         return bool(self._given.get("child_model") or self._settings.usual.get("child_model"))
 
-    def _decide(self, event: object, rooms: "_Rooms", link: Link) -> object:
+    def _decide(self, event: object, rooms: "_Rooms", link: ExtensionLink) -> object:
         pages = self._pages(rooms)
         match event:
             case ToolCallEvent() | ToolResultEvent():
@@ -219,8 +219,8 @@ class PiHost:
             return rooms.pools.judge_compaction(cancels=cancels, usage=event.usage)
         return rooms.window.judge_compaction(pages=pages and cancels, usage=event.usage)
 
-    def _begin(self, event: BeginEvent, rooms: "_Rooms", *, pages: bool) -> Beginning:
-        """Say what holds from here on, and leave the window to a gateway if nothing of it was changed here.
+    def _begin(self, event: BeginEvent, rooms: "_Rooms", *, pages: bool) -> BranchStart:
+        """Tell the extension what holds on the branch. An unchanged window is left to a gateway, if there is one.
 
         What left a window stays a stub after `/rlm off`, and a marker rests on text that a gateway could evict.
         """
@@ -233,7 +233,7 @@ class PiHost:
         headers = gateway_headers(event.address, self._hello.session, decides=decides and not self._around.is_off())
         notice = _FIRST if not self._around.is_off() and self._around.is_first() else ""
         active, lines = self._active(rooms, pages=pages), self._widget(rooms, pages=pages)
-        return Beginning(active, self._prompt(rooms, pages=pages), headers, notice, lines)
+        return BranchStart(active, self._prompt(rooms, pages=pages), headers, notice, lines)
 
     def _answer_read(self, event: ToolCallEvent | ToolResultEvent, rooms: "_Rooms") -> CallVerdict | Patch:
         if isinstance(event, ToolCallEvent):
@@ -270,7 +270,7 @@ class PiHost:
 
     # --- tools ---
 
-    def _tool(self, event: ToolEvent, rooms: "_Rooms", link: Link, *, pages: bool) -> Answer | Later:
+    def _tool(self, event: ToolEvent, rooms: "_Rooms", link: ExtensionLink, *, pages: bool) -> Answer | Later:
         def ask() -> Answer:
             if event.call.name in POOL_TOOLS:
                 return rooms.pools.answer(event.call)
@@ -294,8 +294,8 @@ class PiHost:
 
         return Later(wait)
 
-    def _watch(self, rooms: "_Rooms", link: Link, ended: threading.Event) -> None:
-        """Show what children do, as often as it changes, until they have answered."""
+    def _watch(self, rooms: "_Rooms", link: ExtensionLink, ended: threading.Event) -> None:
+        """Show the work of children at each change, until every child has answered."""
         shown: tuple[str, ...] = ()
         while not ended.wait(_TICK):
             lines = self._widget(rooms, pages=True)
@@ -364,7 +364,7 @@ class _Rooms:
     session: Session
     branch: PiBranch
     reads: ReadCache
-    window: Window
+    window: PiWindow
     pools: PooledView
 
 

@@ -1,4 +1,4 @@
-"""The words of `/rlm`: switch paging, show what it did, set it for one session, and cancel what runs."""
+"""The subcommands of `/rlm`: switch paging, report, set a session's own settings, and cancel operations."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -52,7 +52,7 @@ NOT_POOLED: Final = ("on", "off", "externalize")
 
 
 def say_pooled(word: str) -> Answer:
-    """Return the answer to one of them."""
+    """Return the answer to a word without a meaning in the pooled layout."""
     return Answer(
         f"/rlm {word} has no meaning here: this session began with layout = pooled, where contents leave by themselves and the model "
         "brings them back with activate. /rlm store lists them; a new session follows the settings anew.",
@@ -85,7 +85,7 @@ def paging_status(session: Session, operations: Sequence[OperationView], *, page
 
 
 def cancel_operations(tree: CallTree) -> Answer:
-    """Cancel what children are asked."""
+    """Cancel the running operations of children."""
     count = tree.cancel_all()
     if not count:
         return Answer("No active RLM operations.")
@@ -105,7 +105,7 @@ def configure(words: str, config: SessionConfig, usual: Mapping[str, object]) ->
 
 
 def set_prompt(words: str, shown: str) -> Answer:
-    """Return the answer to `/rlm prompt`: what the system prompt says, or the entry that sets it."""
+    """Return the answer to `/rlm prompt`: the text in the system prompt, or the entry that sets the text."""
     if not words:
         return Answer(shown or "Paging is off, so the system prompt says nothing of it.")
     told = "The built-in words again." if words == "{{default}}" else "Set for this branch, from the next prompt on."

@@ -24,7 +24,7 @@ from pagein.model.layout_notes import PooledRequestNote
 from pagein.model.messages import Message, Thinking, ToolResult
 from pagein.model.shared_collections import SharedMap
 from pagein.pi_host.branch import PiBranch, name_of
-from pagein.pi_host.protocol import Answer, CompactionVerdict, Insert, ModelCall, OfferedTool, WindowEdits, WindowUsage
+from pagein.pi_host.protocol import Answer, CompactionVerdict, Insert, ModelCall, PiTool, WindowEdits, WindowUsage
 from pagein.policy.layouts.pooled_branch import TAKES, BranchFold, PooledBranch
 from pagein.policy.pools.pool_values import USUAL, PoolRules
 from pagein.policy.tiers.frozen_order import CacheTerms
@@ -114,7 +114,7 @@ class PooledView:
         return WindowEdits(not goes_on, results, (*front, *inserts), request.failure or "")
 
     def forget_changes(self) -> None:
-        """Take the extension for one that has no changes: the next request tells all of them."""
+        """Assume that the extension knows no changes. The next request sends every change."""
         self._shown = None
 
     def _changes(self, now: PooledBranch, told: _Conversation, known: int) -> tuple[dict[str, str], list[Insert]]:
@@ -132,7 +132,7 @@ class PooledView:
         return results, inserts
 
     def _name_before(self, told: _Conversation, number: int) -> str:
-        """Return the last message up to this one that pi can find again; "" for none."""
+        """Return the name of the last message, up to a given message, that pi can find again; "" for none."""
         for place in range(number, 0, -1):
             name = name_of(told.messages[str(place)], self._branch.results)
             if name:
@@ -209,10 +209,10 @@ class PooledView:
         )
 
 
-def offered_pool_tools() -> tuple[OfferedTool, ...]:
+def offered_pool_tools() -> tuple[PiTool, ...]:
     """Return the tools of this layout, as pi registers them once a branch has the layout."""
     return tuple(
-        OfferedTool(one.name, one.name, one.description, one.schema, one.description.partition(". ")[0], active=False)
+        PiTool(one.name, one.name, one.description, one.schema, one.description.partition(". ")[0], active=False)
         for one in _OFFERS
     )
 
@@ -238,7 +238,7 @@ def _step(before: _Conversation, body: Body) -> _Conversation:
 
 
 def _floor(told: _Conversation) -> int:
-    """Return the number of messages that must stay as they were sent: the model's thinking is bound to what stands before it."""
+    """Return the number of messages that must stay as sent. The model's thinking is bound to the messages before."""
     number, is_bound, in_loop = told.count, False, False
     answer = 0
     while number > 0 and (message := told.messages[str(number)]).role != "user":

@@ -42,7 +42,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedTool:
+class PiTool:
     """A tool for the model, as pi registers it.
 
     parameters: JSON schema.
@@ -59,8 +59,8 @@ class OfferedTool:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """The events that pagein wants to be told of.
+class WatchedEvents:
+    """The events that the extension reports to pagein.
 
     calls, results: names of the tools whose calls and results are told.
     context: whether each request is told.
@@ -82,9 +82,9 @@ class Welcome:
 
     protocol: int
     version: str
-    tools: tuple[OfferedTool, ...] = ()
-    watched: Watched = field(default_factory=Watched)
-    read: OfferedTool | None = None
+    tools: tuple[PiTool, ...] = ()
+    watched: WatchedEvents = field(default_factory=WatchedEvents)
+    read: PiTool | None = None
     refusal: str = ""
 
 
@@ -157,7 +157,7 @@ class Patch:
 class BeginEvent:
     """A session was opened, its model was chosen, pi went elsewhere in its tree, or a prompt is about to be worked on.
 
-    The reply is a `Beginning`.
+    The reply is a `BranchStart`.
 
     address: where pi sends the requests of the model; "" for unknown.
     usage: None while pi does not know it.
@@ -169,8 +169,8 @@ class BeginEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
-    """What holds on this branch.
+class BranchStart:
+    """The reply to a begin event: tools, prompt and headers of the branch.
 
     tools: names of all of pagein's tools that are active; None to leave them.
     prompt: text for the end of the system prompt; "" for none.

@@ -1,4 +1,4 @@
-"""What one session of pi sets for itself: entries of the type `rlm-config` in pi's session, and the commands that make them.
+"""The settings of a single pi session: entries of the type `rlm-config` in pi, and the commands that write them.
 
 Rules of this file
 ------------------
@@ -24,7 +24,7 @@ _WHOLE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """A key that a session may set.
+    """A setting that a session may change.
 
     settings: the settings of pagein that get its value; a percentage becomes a share.
     """
@@ -58,7 +58,7 @@ REPLACED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SessionConfig:
-    """What a branch sets.
+    """The settings of a branch.
 
     enabled: whether paging is on; None if the branch does not say.
     values: by key of `KEYS`.
@@ -71,7 +71,7 @@ class SessionConfig:
 
     @property
     def settings(self) -> dict[str, object]:
-        """The settings of pagein that follow from it."""
+        """The settings of pagein, as the session's settings demand."""
         return {
             setting: value / _WHOLE if KEYS[name].kind == "percent" and isinstance(value, int) else value
             for name, value in self.values.items()
@@ -83,7 +83,7 @@ NOTHING_SAID: Final = SessionConfig()
 
 
 def read_config(data: Any, before: SessionConfig) -> SessionConfig:  # noqa: ANN401 - any JSON
-    """Return what holds behind an entry with this data."""
+    """Return the settings behind an entry with the given data."""
     if not isinstance(data, dict):
         return before
     enabled, prompt = data.get("enabled"), data.get("prompt")
@@ -111,7 +111,7 @@ def parse_config(words: str) -> dict[str, object]:
 
 
 def config_table(config: SessionConfig, usual: Mapping[str, object]) -> str:
-    """Return a table of every key: its value, where it comes from, and the setting of pagein behind it.
+    """Return a table of every key with value, source and pagein's own setting.
 
     usual: the values of pagein's settings without the session's own.
     """

@@ -28,7 +28,7 @@ _PAGES: Final[Gate] = replace(OPEN_GATE, way=Way("rlm_peek", "rlm_search"), argu
 """What may be decided while paging is on. Arguments of calls stay, since pi's messages keep them."""
 
 
-class Window:
+class PiWindow:
     """The window of a session, as built by the extension.
 
     limit: share of the model's window up to which a request fits.
@@ -69,7 +69,7 @@ class Window:
         return WindowEdits(not goes_on, changed, inserts, request.failure or "")
 
     def judge_compaction(self, *, pages: bool, usage: WindowUsage | None) -> CompactionVerdict:
-        """Return whether pi's compaction is cancelled: only while the request fits without it, and the store has everything.
+        """Return the verdict on pi's compaction: cancelled if the request fits, and the store has every result.
 
         Old results then leave with the next request. pages: whether results may leave the window.
         """
@@ -85,7 +85,7 @@ class Window:
         )
 
     def _is_stored(self) -> bool:
-        """Return whether the store has everything, so that what leaves can come back."""
+        """Return whether the store has every result, so that evicted results can be recalled."""
         try:
             self._session.keep()
         except StoreError:
@@ -93,21 +93,21 @@ class Window:
         return True
 
     def forget_changes(self) -> None:
-        """Take the extension for one that has no changes: the next request tells all of them."""
+        """Assume that the extension knows no changes. The next request sends every change."""
         self._began = False
 
     def forget_crowding(self) -> None:
-        """Forget that the window was full: what is decided next tells anew."""
+        """Forget that the window was full. The next decision tells anew."""
         self._crowded = False
 
     def _changed(self, message: Message) -> list[tuple[str, str]]:
-        """Return the results of a message whose text is not as pi has it."""
+        """Return the results in a message whose text differs from pi's own text."""
         told = self._branch.results
         results = (block for block in message.blocks if isinstance(block, ToolResult) and block.withheld is None)
         return [(one.call_id, one.text) for one in results if told.get(one.call_id, one.text) != one.text]
 
     def _inserts(self, messages: Sequence[Message], last: str) -> Iterator[Insert]:
-        """Yield pagein's own texts, each with the message of pi's that it stands behind."""
+        """Yield pagein's own texts, each with the name of pi's message before."""
         for message in messages:
             last = name_of(message, self._branch.results) or last
             for block in message.blocks:

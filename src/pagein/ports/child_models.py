@@ -98,7 +98,7 @@ class ChildModel(Protocol):
     async def complete(self, request: ChildRequest, /) -> ChildAnswer:
         """Call the model once and return the whole answer.
 
-        Raises RefusedKey, UnknownModel, Overloaded, BrokenConnection, UnsupportedCall, RefusedRequest (all of them are ChildModelError).
+        Raises RefusedKey, UnknownModel, OverloadedProvider, BrokenConnection, UnsupportedCall, RefusedRequest (all of them are ChildModelError).
         """
         ...
 

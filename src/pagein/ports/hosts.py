@@ -1,4 +1,4 @@
-"""Interface to a host: what pagein needs from a program that runs agents, and what an adapter for it must do."""
+"""The interface to a host, a program that runs agents: the hooks that pagein needs, and the duties of an adapter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Hook: TypeAlias = Literal["context", "tools", "tool_events", "session"]
 
 @dataclass(frozen=True, slots=True)
 class HookLoss:
-    """What a host without a hook loses, in words.
+    """The loss of a host that lacks a hook, in words.
 
     missing: the hook. lost: what does not work without it. remains: what still does.
     """
@@ -48,7 +48,7 @@ HOOK_LOSSES: Final[Mapping[Hook, HookLoss]] = {
 
 
 class HostAdapter(Protocol):
-    """The layer between one session of a host and the engine. It translates, and decides nothing.
+    """The layer between a session of a host and the engine. An adapter translates, and decides nothing.
 
     Its four duties: extract events (`follow`), register tools (`tools`, `answer`), return the context (`context`), and
     absorb the host's quirks (`follow`): a history that was replaced, and messages that pagein does not know. It never
@@ -57,11 +57,11 @@ class HostAdapter(Protocol):
 
     @property
     def hooks(self) -> frozenset[Hook]:
-        """The hooks that this host has."""
+        """The hooks of the host."""
         ...
 
     def follow(self, history: Sequence[object]) -> None:
-        """Take what is new in the host's messages.
+        """Append the host's new messages to the session.
 
         history: the messages from the first on, `Message` or of a kind that pagein does not know. It need not extend the
             history of the call before: the host may have gone to another branch, or begun anew.
@@ -69,17 +69,17 @@ class HostAdapter(Protocol):
         ...
 
     def context(self) -> Sequence[Message]:
-        """Return what the model is to see of the history that was followed last, and journal the request as sent."""
+        """Return the window for the model, from the last followed history. Journals the request as sent."""
         ...
 
     def tools(self) -> frozenset[str]:
-        """Return the names of the tools that are registered for the model."""
+        """Return the names of the registered tools."""
         ...
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return the answer to a call of one of these tools."""
+        """Return the answer to a call of a registered tool."""
         ...
 
     def tool_ran(self, call: ToolCall, text: str) -> str:
-        """Observe a call of the host's own tool. Returns the text of its result, as the host keeps it."""
+        """Observe a call of the host's own tool. Returns the result's text for the host's history."""
         ...

@@ -53,7 +53,7 @@ class Files(Protocol):
     """The files an agent works on, as seen by the engine.
 
     Called from several threads at once. For an unusable path or file, `locate` and `read` raise BadInput with a message meant for
-    the model; `read` also raises Aborted. Nothing is remembered between two calls.
+    the model; `read` also raises AbortedOperation. Nothing is remembered between two calls.
     """
 
     def locate(self, path: str, *, offset: float | None = None, limit: float | None = None) -> LocatedFile:
@@ -76,5 +76,5 @@ class CodeSearcher(Protocol):
     """
 
     def search(self, query: CodeQuery, signal: Signal | None = None, /) -> CodeResults:
-        """Return the places of a pattern. Raises BadInput for an unusable pattern or path, and Aborted."""
+        """Return the places of a pattern. Raises BadInput for an unusable pattern or path, and AbortedOperation."""
         ...

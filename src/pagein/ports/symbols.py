@@ -39,6 +39,6 @@ class SymbolSource(Protocol):
 
         path: a file, folder or glob that tells several apart.
         skipped: names of folders whose definitions count only if the name is defined nowhere else, or with a path.
-        Raises BadSetting, with the remedy, if symbols need more than is installed; BadInput; Aborted.
+        Raises BadSetting, with the remedy, if symbols need more than is installed; BadInput; AbortedOperation.
         """
         ...

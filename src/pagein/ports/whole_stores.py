@@ -7,7 +7,7 @@ from typing import Protocol
 from pagein.model.entries import Entry, EntryId
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
-from pagein.model.store_listing import JournalLine, KeptSession
+from pagein.model.store_inventory import JournalLine, KeptSession
 from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
 from pagein.model.writes import Write
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore

@@ -21,10 +21,10 @@ from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.prices.price_lookup import prices as prices_of
 from pagein.replay.policies.ablation import FULL, ablation, layers_missing
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine
+from pagein.replay.prompt.billable_session import on_own_cache, record
 from pagein.replay.prompt.model_calls import RecordedCalls, gather
 from pagein.replay.prompt.prompt_sizes import SessionFacts, SourceFacts, session_facts, source_facts
 from pagein.replay.prompt.recorded_needs import NOTHING as NO_NEEDS
-from pagein.replay.prompt.recording import on_own_cache, record
 from pagein.replay.prompt.token_calibration import Sample, accesses_files, chars_per_token, samples
 from pagein.replay.readers import SkippedSource as Unfit
 from pagein.replay.readers import Source, find, read_source

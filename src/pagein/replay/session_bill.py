@@ -20,8 +20,8 @@ from pagein.replay.policies.ledger import Ledger, Policy
 from pagein.replay.policies.optimum import bound, optimum
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
 from pagein.replay.policies.tally import Trace
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.context_limit import beyond, model_window
-from pagein.replay.prompt.recording import BillableSession
 from pagein.replay.results.bill_figures import figures
 from pagein.replay.results.session_pictures import detail, first_words
 

@@ -4,7 +4,7 @@ from pagein.simulator.model_call import ProviderCall
 from pagein.simulator.provider_settings import ProviderSettings
 from pagein.simulator.provider_thread import SimulatedProvider
 from pagein.simulator.records import ProviderBill, Record
-from pagein.simulator.script import BREAK, Failure, Said, Say, Script, ScriptCall, Scripts, ScriptTurn, Think
+from pagein.simulator.script import BREAK, Failure, Say, Script, ScriptCall, ScriptPart, Scripts, ScriptTurn, Think
 
 __all__ = [
     "BREAK",
@@ -13,10 +13,10 @@ __all__ = [
     "ProviderCall",
     "ProviderSettings",
     "Record",
-    "Said",
     "Say",
     "Script",
     "ScriptCall",
+    "ScriptPart",
     "ScriptTurn",
     "Scripts",
     "SimulatedProvider",

@@ -14,10 +14,10 @@ from pagein.simulator.anthropic_messages.answers import wire_block
 from pagein.simulator.formats import simulated_format
 from pagein.simulator.model_call import ProviderCall
 from pagein.simulator.neutral_answer import FoundTools, ReplyCall, ReplySearch, ReplyText, ReplyThought, Spoken
-from pagein.simulator.script import Said, Say, ScriptCall, Think
+from pagein.simulator.script import Say, ScriptCall, ScriptPart, Think
 
 
-def reply_blocks(asked: ProviderCall, said: Sequence[Said], tag: str, key: bytes) -> tuple[Spoken, ...]:
+def reply_blocks(asked: ProviderCall, said: Sequence[ScriptPart], tag: str, key: bytes) -> tuple[Spoken, ...]:
     """Add ids and signatures to the content of an answer.
 
     tag: unique to this answer.
@@ -40,7 +40,7 @@ def reply_blocks(asked: ProviderCall, said: Sequence[Said], tag: str, key: bytes
 
 
 def _search(
-    asked: ProviderCall, one: Said, name: str, loaded: frozenset[str]
+    asked: ProviderCall, one: ScriptPart, name: str, loaded: frozenset[str]
 ) -> tuple[()] | tuple[ReplySearch, FoundTools]:
     """The search for the deferred tool that this calls, and its result; nothing without one."""
     tool = tool_search.missing_tool(one, asked.body, loaded)
@@ -60,7 +60,7 @@ def override_usage(usage: Usage, given: Mapping[str, int]) -> Usage:
     return Usage(given.get("input", usage.fresh), given.get("read", 0), given.get("written", 0), 0, output)
 
 
-def _reply_block(one: Said, name: str, trail: Trail, model: str, key: bytes) -> Spoken:
+def _reply_block(one: ScriptPart, name: str, trail: Trail, model: str, key: bytes) -> Spoken:
     match one:
         case Say():
             return ReplyText(one.text)

@@ -1,4 +1,4 @@
-"""Prompts that a provider stores under a name, for later calls: the contract of a wire format that has them."""
+"""Prompts that a provider stores under a name for later calls: the contract of a wire format with stored prompts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class NamedPromptRequest:
 
 @dataclass(frozen=True, slots=True)
 class StoredPrompt:
-    """What was stored of a prompt.
+    """A stored prompt, with its size and the time of its storage.
 
     made: the time of its creation.
     seconds: for how long it was stored so far.
@@ -91,9 +91,9 @@ class NamedPrompts(Protocol):
         ...
 
     def resolve_call(self, call: ProviderCall) -> ProviderCall | SimulatedRefusal:
-        """Give a call the stored prompt that it names."""
+        """Put the named stored prompt in front of a call."""
         ...
 
     def stored(self, now: float) -> Sequence[StoredPrompt]:
-        """What was stored so far."""
+        """The prompts stored so far."""
         ...

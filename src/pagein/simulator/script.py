@@ -48,7 +48,7 @@ class ScriptCall:
     namespace: str | None = None
 
 
-Said: TypeAlias = Say | Think | ScriptCall
+ScriptPart: TypeAlias = Say | Think | ScriptCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class ScriptTurn:
     otherwise: the turn to use if a capture fails.
     """
 
-    said: tuple[Said, ...] = ()
+    said: tuple[ScriptPart, ...] = ()
     usage: Mapping[str, int] = field(default_factory=dict)
     failure: Failure | None = None
     wait: float = 0.0

@@ -1,4 +1,4 @@
-"""Deferred tools in the simulated provider: which a prompt has loaded, and how the model finds the others.
+"""Deferred tools in the simulated provider: the tools that a prompt has loaded, and the search for further tools.
 
 Rules of this file
 ------------------
@@ -16,7 +16,7 @@ from typing import Final
 from pagein.providers.validity.call_pairs import referenced_tools
 from pagein.providers.validity.request_settings import is_search_tool
 from pagein.providers.validity.turns import Turns, Wire, object_at, objects_at, text_at
-from pagein.simulator.script import Said, Say, ScriptCall
+from pagein.simulator.script import Say, ScriptCall, ScriptPart
 
 SEARCH_TOOL_TOKENS: Final = 500
 """Tokens of the tool that searches (source: Anthropic, Introducing advanced tool use, 2025-11-24: "about 500 tokens")."""
@@ -30,18 +30,18 @@ def deferred_tools(fields: Wire) -> Mapping[str, Wire]:
 
 
 def search_name(fields: Wire) -> str:
-    """The name of the tool that searches; "" without one."""
+    """The name of the search tool; "" without a search tool."""
     found = (text_at(tool, "name") for tool in objects_at(fields, "tools") if is_search_tool(tool))
     return next(found, "")
 
 
 def loaded_tools(turns: Turns) -> frozenset[str]:
-    """The names of the tools that search results in a prompt refer to."""
+    """The names of the tools in a prompt's search results."""
     return frozenset(name for turn in turns.turns for part in turn.parts for name in referenced_tools(part))
 
 
 def find_tools(query: str, tools: Mapping[str, Wire]) -> tuple[str, ...]:
-    """The names of the tools that a regular expression finds, in names, descriptions and arguments; an exact name first."""
+    """The names of the tools that match a regular expression in name, description or arguments; an exact name first."""
     found = [name for name, tool in tools.items() if any(re.search(query, text) for text in _texts(name, tool))]
     found.sort(key=lambda name: name != query)
     return tuple(found[:MOST_FOUND])
@@ -55,14 +55,14 @@ def _texts(name: str, tool: Wire) -> Iterator[str]:
         yield text_at(schema, "description") if isinstance(schema, Mapping) else ""
 
 
-def missing_tool(one: Said, fields: Wire, loaded: frozenset[str]) -> str:
-    """The name of the deferred tool that must be found before this is said; "" for anything else."""
+def missing_tool(one: ScriptPart, fields: Wire, loaded: frozenset[str]) -> str:
+    """The name of a called tool that is deferred and not found yet; "" for other parts of a script."""
     is_missing = isinstance(one, ScriptCall) and one.tool in deferred_tools(fields) and one.tool not in loaded
     return one.tool if is_missing and isinstance(one, ScriptCall) else ""
 
 
-def without_unreachable(said: Sequence[Said], fields: Wire, loaded: frozenset[str]) -> tuple[Said, ...]:
-    """What the model says where no tool searches: no calls of tools that it does not see."""
+def without_unreachable(said: Sequence[ScriptPart], fields: Wire, loaded: frozenset[str]) -> tuple[ScriptPart, ...]:
+    """The scripted parts for a request. Without a search tool, a text replaces each call of an unseen tool."""
     if search_name(fields):
         return tuple(said)
     missing = [(one, missing_tool(one, fields, loaded)) for one in said]

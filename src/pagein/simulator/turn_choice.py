@@ -21,7 +21,7 @@ from typing import Any, Final
 from pagein.errors import BadInput
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.simulator.model_call import ProviderCall
-from pagein.simulator.script import Said, Say, Script, ScriptCall, Scripts, ScriptTurn, Think, script_from
+from pagein.simulator.script import Say, Script, ScriptCall, ScriptPart, Scripts, ScriptTurn, Think, script_from
 
 UNSCRIPTED: Final = "ok (unscripted)"
 EXHAUSTED: Final = "script exhausted"
@@ -161,7 +161,7 @@ def _without_script(text: str) -> str:
     return text if mark is None else text[: mark.start()]
 
 
-def _fill_content(one: Said, found: Mapping[str, str]) -> Said:
+def _fill_content(one: ScriptPart, found: Mapping[str, str]) -> ScriptPart:
     match one:
         case Say():
             return Say(_with(one.text, found))

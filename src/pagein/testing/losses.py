@@ -22,11 +22,11 @@ from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.keepalive_policy import KeepAlivePagein
 from pagein.replay.policies.ledger import Ledger, Policy
 from pagein.replay.policies.pagein_policy import PageinPolicy
+from pagein.replay.prompt.billable_session import BillableSession, record
 from pagein.replay.prompt.context_limit import window_of
 from pagein.replay.prompt.model_calls import gather
 from pagein.replay.prompt.prompt_sizes import SizedCall, SourceFacts
 from pagein.replay.prompt.recorded_needs import NOTHING
-from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.record.recorded_session import SessionHead
 from pagein.simulator.provider_settings import KEPT, CacheKind
 from pagein.store.memory.memory_store import MemoryStore

@@ -11,7 +11,7 @@ from pagein.model.entries import Entry, EntryId
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
-from pagein.model.store_listing import JournalLine, KeptSession
+from pagein.model.store_inventory import JournalLine, KeptSession
 from pagein.model.versions import Version
 from pagein.model.writes import Write
 from pagein.testing.memory_journals import MemoryJournals

@@ -1,4 +1,4 @@
-"""The smallest host: a list of messages, a tool that reads and a tool that prints; and its adapter, an example for new hosts."""
+"""The smallest host: a list of messages, a tool that reads and a tool that prints. With an adapter as an example."""
 
 import hashlib
 import secrets
@@ -36,7 +36,7 @@ class MinimalAdapter:
         self._names = [""]
 
     def follow(self, history: Sequence[object]) -> None:
-        """Go to the last common message, and append what is behind it. What is no `Message` is skipped."""
+        """Go to the last common message, and append the messages behind. Other values than a `Message` are skipped."""
         same = 0
         for one, other in zip(history, self._known, strict=False):
             if one != other:
@@ -52,7 +52,7 @@ class MinimalAdapter:
             self._places.append(self._session.leaf)
 
     def _append(self, message: Message) -> str:
-        """Append under the name that the message has at this place, so that another start finds what was decided there."""
+        """Append under a name made of message and place, so that a new process finds earlier decisions."""
         told = f"{self._names[-1]}\n{message}"
         name = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
         if name in self._session.journal:
@@ -75,13 +75,13 @@ class MinimalAdapter:
         return frozenset(one.name for one in catalogue.offer_tools()) if "tools" in self.hooks else frozenset()
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Answer by the catalogue of tools, which raises for no input of a model."""
+        """Answer from the catalogue of tools. No input of a model raises."""
         told = catalogue.answer(self._session, name, Call(arguments))
         self._places[-1] = self._session.leaf
         return told.text
 
     def tool_ran(self, call: ToolCall, text: str) -> str:
-        """Answer a read that is repeated by what changed."""
+        """Answer a repeated read with the changes only."""
         given = decode_json(call.arguments.encode())
         if "tool_events" not in self.hooks or call.name != "read" or not isinstance(given, dict):
             return text

@@ -45,7 +45,7 @@ from pagein.replay.run import replay
 from pagein.simulator import ProviderCall, ProviderSettings, SimulatedProvider
 from pagein.simulator import ScriptCall as CallsTool
 from pagein.simulator.provider_settings import CacheKind
-from pagein.simulator.script import Said, Say, ScriptTurn
+from pagein.simulator.script import Say, ScriptPart, ScriptTurn
 from pagein.testing.recorded_time import GatewayTerms, SetClock, gateway_at
 
 _PATIENCE: Final = 120.0
@@ -129,7 +129,7 @@ class Drive:
 
     def _turn(self, reply: Message) -> ScriptTurn:
         told = self._on_the_wire((_ASKING, replace(reply, role="assistant")))[1:]
-        said: list[Said] = []
+        said: list[ScriptPart] = []
         for block in (block for one in told for block in one.blocks):
             match block:
                 case Text(text=text):

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from pagein.model.messages import Block, Message, Recorded, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.prompt.billable_session import BillableSession, record
 from pagein.replay.prompt.model_calls import RecordedCalls, gather
 from pagein.replay.prompt.prompt_sizes import SourceFacts
-from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.record.recorded_session import SessionHead
 
 RATIO = 2.0  # characters per token in these stories, so that sizes are easy to check

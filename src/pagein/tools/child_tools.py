@@ -65,8 +65,8 @@ class SessionDelegate:
         watch: Watch | None = None,
         heeds_interrupt: bool = False,
     ) -> Report:
-        """Return the report, without an event loop of the caller's (see `delegation.blocking.ask_now`)."""
-        from pagein.delegation.blocking import ask_now
+        """Return the report, without an event loop of the caller's (see `delegation.blocking_calls.ask_now`)."""
+        from pagein.delegation.blocking_calls import ask_now
 
         return ask_now(
             self._delegation(session),

@@ -56,7 +56,7 @@ def _confirm_of(call: Call) -> Callable[[CallCost], bool] | None:
 
 
 def _watch_of(call: Call) -> Watch | None:
-    """Return how the host is told of each target that has ended, so that no client gives the call up as dead."""
+    """Return the function that tells the host of each ended target. News keep a client from giving up the call."""
     tell, told = call.tell, 0
     if tell is None:
         return None
@@ -71,14 +71,14 @@ def _watch_of(call: Call) -> Watch | None:
 
 
 def report_result(session: Session, report: Report) -> ReadResult:
-    """Return what a model is answered with a report."""
+    """Return the tool result for a report."""
     failed = report.refused is not None or not any(one.status == "success" for one in report.results)
     is_error = failed and not (report.refused is None and report.unmatched and not report.results)
     return ReadResult(report_text(report, session.recalls.bounds.caps), report_values(report), is_error=is_error)
 
 
 def report_values(report: Report) -> dict[str, Any]:
-    """Return a report as plain values, as `--json` prints it. Costs that are not known are null."""
+    """Return a report as plain values, as printed by `--json`. Unknown costs are null."""
     return {
         "operation": report.operation_id,
         "kind": report.kind,

@@ -22,7 +22,7 @@ _OF_EVERY_OBJECT: Final = ("id", "type", "nickname", "char_count", "content", "l
 
 
 def name(store: IndexedStore, target: str, nickname: str | None, *, at: float, paths: Paths = as_given) -> Answer:
-    """Give an object a nickname, or with None take it away.
+    """Give an object a nickname. None removes the nickname.
 
     at: seconds since 1970
 
@@ -49,14 +49,14 @@ def _taken(nickname: str, holder: Version) -> str:
 
 
 def shown_view(store: IndexedStore, target: str, *, paths: Paths = as_given) -> Answer:
-    """Return an object with its view. Shape: that of an object."""
+    """Return an object with its view, in the shape of an object."""
     return describe_version(find_version(store, target, paths=paths))
 
 
 def view(
     store: IndexedStore, target: str, fields: tuple[str, ...] | None, *, at: float, paths: Paths = as_given
 ) -> Answer:
-    """Choose the fields of an object's view; None for those of its type.
+    """Choose the fields of an object's view. None restores the fields of the object's type.
 
     Shape: that of an object. Raises BadInput for a field that the object does not have.
     """

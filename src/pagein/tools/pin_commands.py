@@ -29,7 +29,7 @@ _MOST_NAMES: Final = 10
 
 
 def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str]]) -> Session:
-    """Return a stored session. A beginning that only one name has, as lists show it, is enough.
+    """Return a stored session. A unique beginning of the name is enough.
 
     Raises BadInput for an unknown name.
 

@@ -85,7 +85,7 @@ class _Parents:
         self._names: set[object] | None = None
 
     def of(self, session: Version) -> object:
-        """Return the name of the parent; None without one."""
+        """Return the name of the parent session, or None."""
         recorded, (before, slash, _) = session.metadata.get("parent"), _name(session).partition("/")
         if recorded or not slash:
             return recorded

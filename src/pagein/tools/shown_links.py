@@ -1,4 +1,4 @@
-"""Tell what the links in a shown text name."""
+"""Resolve the links in a shown text."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ _MOST: Final = 10
 
 
 def link_lines(objects: StoredObjects, name: str, text: str) -> list[str]:
-    """Return a line for each link `[[name]]` in a shown part of an object, with the metadata of what it names.
+    """Return a line for each link `[[name]]` in a shown part of an object, with the metadata of the target.
 
     At most ten. Raises StoreError.
     """

@@ -1,4 +1,4 @@
-"""The tools `history` and `select`: the versions of a stored object, and the references in one, without what they lead to."""
+"""The tools `history` and `select`: the versions of an object, and the references in a version, without their targets."""
 
 import os
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ def _one(name: str) -> frozenset[str]:
 
 
 def _version_line(version: Version, place: TurnPlace | None) -> str:
-    """Return what made a version, when, in which turn of which session."""
+    """Return the origin of a version as a line: cause, time, session and turn."""
     known = version.metadata
     parts = [_time(version.at), "deleted" if version.deleted else f"{version.chars:,} characters"]
     parts += [str(known[one]) for one in ("op", "known") if isinstance(known.get(one), str)]

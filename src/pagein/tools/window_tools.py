@@ -1,4 +1,4 @@
-"""The tools `pin`, `unpin`, `activate` and `deactivate`: what a gateway keeps in the window of the conversation, and what leaves it.
+"""The tools `pin`, `unpin`, `activate` and `deactivate`: a model's orders about results in its window.
 
 The session of the call must be the one whose window the gateway makes. An order takes effect with its next request. In the pooled
 layout the gateway has tools of these names itself (`tools.pools`).
@@ -37,7 +37,7 @@ def _answer(tool: str, act: str) -> Callable[[Session, Call], ReadResult]:
 
 
 def _held(session: Session) -> list[str]:
-    """Return lines that say what the window holds, the newest results first."""
+    """Return a line for each result in the window, the newest first."""
     rows = list(reversed(session.hand.window()))
     lines = [
         f"{one.object_id or one.call_id}  {one.form}, {one.tokens:,} tokens, {one.tool}  {one.description}"

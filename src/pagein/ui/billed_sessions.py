@@ -1,4 +1,4 @@
-"""The sessions of a bill as a person knows them: by their first words, project and time, with the prices that they are billed by."""
+"""The sessions of a bill for a person: first words, project, time, and the prices of the bill."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -15,12 +15,12 @@ _PRICES_SHOWN = 4
 
 
 def name_of(session: SessionBill) -> str:
-    """Return what a person calls a session: the user's first words, else its id or its file."""
+    """Return a person's name for a session: the user's first words, else the id or the file."""
     return session["title"] or session["id"] or session["file"]
 
 
 def project_of(session: SessionBill) -> str:
-    """Return the last part of a session's folder; without one, its source."""
+    """Return the last part of a session's folder; without a folder, the source."""
     folder = (session["project"] or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
     return short(folder or session["source"], _PROJECT)
 
@@ -48,7 +48,7 @@ def prices_words(bill: Bill) -> str:
 
 
 def losers(bill: Bill, policy: str) -> list[SessionBill]:
-    """Return the sessions that cost more under a policy than under the baseline, the one that loses most first."""
+    """Return the sessions that cost more under a policy than under the baseline, the greatest loss first."""
     base = bill["baseline"]
     both = [one for one in bill["per_session"] if base in one["policies"] and policy in one["policies"]]
     dearer = [one for one in both if (cost_ratio(one["policies"][policy], one["policies"][base]) or 0) > 1 + NOISE]

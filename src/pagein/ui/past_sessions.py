@@ -1,4 +1,4 @@
-"""Recorded sessions that were found or remembered, as tables and lines for people. Takes plain values."""
+"""Tables and lines about found and remembered recordings, for a terminal. Takes plain values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -25,13 +25,13 @@ def show_found(console: Console, found: Sequence[tuple[str, int, int]]) -> None:
 
 
 def show_remembered(console: Console, answer: Answer) -> None:
-    """Print what an intake took."""
+    """Print the counts of an intake."""
     for line in _taken(answer):
         console.print(Text(plain(line)))
 
 
 def show_remarks(console: Console, answer: Answer) -> None:
-    """Print what was left out, and what failed."""
+    """Print skipped and failed files."""
     reasons: dict[str, int] = {}
     for one in answer["skipped"]:
         reasons[one["reason"]] = reasons.get(one["reason"], 0) + 1

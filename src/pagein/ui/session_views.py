@@ -62,7 +62,7 @@ def _models(names: Sequence[str]) -> str:
 
 
 def show_chat_head(console: Console, answer: Answer) -> None:
-    """Print what a chat is, and the other conversations of its session."""
+    """Print a chat's metadata, and the other conversations of the session."""
     name = session_label(answer["agent"], answer["session"] or None)
     console.print(Text(plain(f"{name}  {short(answer['title'], _TITLE)}"), style="bold"), soft_wrap=True)
     about = f"chat {answer['id']}@{answer['version']}, {plural(answer['turn_count'], 'turn')}, {when(answer['at'])} UTC"

@@ -1,4 +1,4 @@
-"""A picture of a bill to show to others, as an SVG: what was paid, and what it would have been. No word of a session is in it."""
+"""An SVG picture of a bill for publication: costs with pagein and without. The picture has no word of a session."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -62,7 +62,7 @@ def _head(title: str) -> Iterator[str]:
 
 
 def _title_size(title: str) -> int:
-    """Return the size of the title's letters, so that it ends inside the picture with every font."""
+    """Return the font size of the title. The title then ends inside the picture with every font."""
     return min(40, int((WIDTH - 2 * _LEFT) / (_LETTER * len(title))))
 
 

@@ -239,7 +239,7 @@ class Top(App[None]):
 
 
 def _fill(table: "DataTable[Text]", rows: Mapping[str, tuple[str, ...]], chosen: str) -> None:
-    """Show these rows, the cursor on the chosen one if it is there."""
+    """Show the rows, with the cursor on the chosen row if present."""
     place = table.scroll_offset
     table.clear()
     for key, cells in rows.items():

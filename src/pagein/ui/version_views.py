@@ -105,7 +105,7 @@ def show_metadata(console: Console, answer: Answer) -> None:
 
 
 def _target(link: Answer) -> str:
-    """Return what a reference leads to."""
+    """Return the target of a reference."""
     target = link["target"]
     if target is None:
         return f"-/-> {link['id']}: {link['why']}"
@@ -118,7 +118,7 @@ def _compact(value: object) -> str:
 
 
 def missing_text(answer: Answer) -> str:
-    """Return what the printed content of a version lacks, in words; "" for a whole content."""
+    """Return the missing part of a version's printed content, in words; "" for a whole content."""
     name = f"version {answer['version']} of {answer['title'] or answer['id']}"
     if answer["field"] == "content" and answer["content"] is None:
         if answer["type"] in ("chat", "session"):
@@ -136,7 +136,7 @@ def missing_text(answer: Answer) -> str:
 
 
 def partial_sides(answer: Answer) -> Iterator[str]:
-    """Yield a warning for each side of a difference that is known in part."""
+    """Yield a warning for each side of a difference with partly known content."""
     sides = [answer["old"], answer["new"]]
     for side in sides[: 1 if sides[0] == sides[1] else 2]:
         if side["known"] == "part":
@@ -146,7 +146,7 @@ def partial_sides(answer: Answer) -> Iterator[str]:
 
 
 def show_diff(console: Console, answer: Answer) -> None:
-    """Print a unified diff, on a terminal in colour, below a line that says which versions it is of."""
+    """Print a unified diff below a line with both versions, in colour on a terminal."""
     console.print(Text(diff_title(answer), style="bold"), soft_wrap=True)
     for line in answer["diff"].splitlines():
         head = line.startswith(("--- a/", "+++ b/"))
@@ -155,7 +155,7 @@ def show_diff(console: Console, answer: Answer) -> None:
 
 
 def diff_title(answer: Answer) -> str:
-    """Return the line that says which versions a difference is of."""
+    """Return the line with both versions of a difference."""
     sides = f"{_side(answer['old'])} to {_side(answer['new'])}"
     return plain(f"{answer['path']}: {'' if answer['diff'] else 'no difference from '}{sides}")
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pagein.errors import Aborted, BadInput
+from pagein.errors import AbortedOperation, BadInput
 from pagein.model.code_search import CodeFile, CodeHit, CodeQuery, CodeResults, SearchEngine
 from pagein.model.trees import TreeFile
 from pagein.policy.privacy.exclusions import EXCLUDED
@@ -46,7 +46,7 @@ class CodeSearch:
     ripgrep: Callable[[], str | None] = ripgrep_path
 
     def search(self, query: CodeQuery, signal: Signal | None = None) -> CodeResults:
-        """Return the places of a pattern. Raises BadInput for an unusable pattern or path, and Aborted."""
+        """Return the places of a pattern. Raises BadInput for an unusable pattern or path, and AbortedOperation."""
         pattern = parse_pattern(query.pattern)
         tree = FileTree(self.folder, self.excluded)
         matched = tree.match([query.path or "."], signal)
@@ -108,7 +108,7 @@ class _Run:
         self.engine = "re2" if likely is None else "rg"
         for file in files:
             if self.signal is not None and self.signal.is_set():
-                raise Aborted("Operation aborted")
+                raise AbortedOperation("Operation aborted")
             if time.monotonic() > self.ends:
                 self.is_partial = True
                 return
@@ -126,7 +126,7 @@ class _Run:
                 self.searched += 1
 
     def _look_into(self, file: TreeFile) -> None:
-        """Note the hits in a file. Raises BadInput with a short reason for a file without text, and Aborted."""
+        """Note the hits in a file. Raises BadInput with a short reason for a file without text, and AbortedOperation."""
         text = self.tree.text(file, self.signal)
         total = text.count("\n") + (not text.endswith("\n") and bool(text))
         hits: list[CodeHit] = []

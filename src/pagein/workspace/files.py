@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 
-from pagein.errors import Aborted, BadInput
+from pagein.errors import AbortedOperation, BadInput
 from pagein.model.documents import Document
 from pagein.ports import Signal
 
@@ -32,16 +32,16 @@ _PHRASES = {
 
 
 def check(signal: Signal | None) -> None:
-    """Raise Aborted if the caller has cancelled."""
+    """Raise AbortedOperation if the caller has cancelled."""
     if signal is not None and signal.is_set():
-        raise Aborted("Operation aborted")
+        raise AbortedOperation("Operation aborted")
 
 
 def load_document(path: str, key: str, signal: Signal | None = None, *, max_bytes: int = MAX_FILE_BYTES) -> Document:
     """Read the file at this absolute path, whose key is `key`.
 
     Raises BadInput for a file that is missing, unreadable, not a regular file, or larger than `max_bytes`, and for a folder;
-    Aborted once the signal is set.
+    AbortedOperation once the signal is set.
     """
     check(signal)
     if "\0" in path:

@@ -40,7 +40,7 @@ class Folder:
         return LocatedFile(asked.given, asked.absolute, key, asked.offset, asked.limit, excluded)
 
     def read(self, located: LocatedFile, signal: Signal | None = None) -> Document:
-        """Read the file once. Raises BadInput in the host's words, and Aborted."""
+        """Read the file once. Raises BadInput in the host's words, and AbortedOperation."""
         return load_document(located.absolute, located.key, signal, max_bytes=self.max_bytes)
 
     def same_file(self, located: LocatedFile, among: Iterable[str]) -> str | None:

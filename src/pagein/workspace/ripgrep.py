@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pagein.errors import Aborted
+from pagein.errors import AbortedOperation
 from pagein.policy.recall.pattern_search import Pattern
 from pagein.policy.recall.rust_patterns import rust_pattern
 from pagein.ports import Signal
@@ -52,7 +52,7 @@ def files_with_matches(
     program: path of ripgrep.
     ends: time of the monotonic clock after which the answer is None.
 
-    Raises Aborted once the signal is set.
+    Raises AbortedOperation once the signal is set.
     """
     arguments = _pattern_arguments(pattern)
     if arguments is None:
@@ -92,7 +92,7 @@ def _batches(files: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _run(command: Sequence[str], ends: float, signal: Signal | None) -> bytes | None:
-    """Return the output of a run, or None for a failed or late one. Raises OSError, ValueError and Aborted."""
+    """Return the output of a run, or None for a failed or late one. Raises OSError, ValueError and AbortedOperation."""
     with subprocess.Popen(  # noqa: S603  the program is ripgrep, and its arguments are no shell's
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
@@ -102,7 +102,7 @@ def _run(command: Sequence[str], ends: float, signal: Signal | None) -> bytes | 
                     output, _ = process.communicate(timeout=_POLL)
                 except subprocess.TimeoutExpired:
                     if signal is not None and signal.is_set():
-                        raise Aborted("Operation aborted") from None
+                        raise AbortedOperation("Operation aborted") from None
                     if time.monotonic() > ends:
                         return None
                 else:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pagein.errors import Aborted, BadInput
+from pagein.errors import AbortedOperation, BadInput
 from pagein.model.documents import Document
 from pagein.model.trees import TreeFile, TreeMatches
 from pagein.policy.privacy.exclusions import EXCLUDED, is_excluded
@@ -55,7 +55,7 @@ class FileTree:
     def match(self, patterns: Sequence[str], signal: Signal | None = None) -> TreeMatches:
         """Return the files matching paths and globs, relative to the folder. A folder stands for every file in it.
 
-        Raises BadInput for an invalid pattern, and Aborted.
+        Raises BadInput for an invalid pattern, and AbortedOperation.
         """
         search = _Search(self, Path(self.root), signal)
         for pattern in patterns:
@@ -67,7 +67,7 @@ class FileTree:
     def match_changed(self, changed: Iterable[str], signal: Signal | None = None) -> TreeMatches:
         """Return the files below the given absolute paths that `match` would find in the whole folder.
 
-        A path that is gone, or that the workspace ignores, gives no file. Raises Aborted.
+        A path that is gone, or that the workspace ignores, gives no file. Raises AbortedOperation.
         """
         search = _Search(self, Path(self.root), signal)
         for path in changed:
@@ -88,7 +88,7 @@ class FileTree:
     def document(self, file: TreeFile, signal: Signal | None = None) -> Document:
         """Return the file's content, read once; it need not be UTF-8.
 
-        Raises BadInput with a short reason for a file that is unreadable, outside of the folder or binary; Aborted.
+        Raises BadInput with a short reason for a file that is unreadable, outside of the folder or binary; AbortedOperation.
         """
         try:
             document = load_document(file.key, file.key, signal, max_bytes=MAX_FILE_BYTES)
@@ -114,7 +114,7 @@ class FileTree:
     def text(self, file: TreeFile, signal: Signal | None = None) -> str:
         """Return the file's text, read once.
 
-        Raises BadInput with a short reason for the list of skipped files; Aborted.
+        Raises BadInput with a short reason for the list of skipped files; AbortedOperation.
         """
         document = self.document(file, signal)
         if not document.strict:
@@ -248,7 +248,7 @@ class _Search:
         if self.seen > _MOST:
             raise BadInput(f"more than {_MOST} files and folders were looked at; use more specific patterns")
         if self.signal is not None and self.signal.is_set():
-            raise Aborted("Operation aborted")
+            raise AbortedOperation("Operation aborted")
 
 
 def _entries(folder: Path) -> "Iterator[os.DirEntry[str]]":

@@ -19,7 +19,7 @@ from pagein.providers.validity import Api
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger, Recall
 from pagein.replay.policies.tally import Tally
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.testing.story import Story
 
 Edit = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]

@@ -18,7 +18,7 @@ from pagein.providers.validity import Api
 from pagein.replay.policies.baselines import APPEND, Clear, RollingStubs
 from pagein.replay.policies.ledger import Ledger, Policy, Recall
 from pagein.replay.policies.tally import Tally
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.run import ReplayRequest, replay
 from pagein.testing.story import FLOOR, RATIO, Story
 from pagein.wiring import open_for_replay

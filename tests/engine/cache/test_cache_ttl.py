@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pagein.engine.cache.cache_ttl import (
-    CacheTerms,
+    TtlTerms,
     prefix_after_answer,
     terms,
 )
@@ -17,16 +17,14 @@ LONG = Lifetimes(asked=3600.0)
 POOR = 0.0
 
 
-def _asked(
-    held: CachedPrefix | None, at: float, *, size: int, switched: bool = False, anew: bool = False
-) -> CacheTerms:
+def _asked(held: CachedPrefix | None, at: float, *, size: int, switched: bool = False, anew: bool = False) -> TtlTerms:
     moment = Moment(now=at, last=None, size=size, new=500)
     found = terms(held, LONG, moment, POOR, anew=anew, switched=switched)
     assert found is not None
     return found
 
 
-def _answered(of: CacheTerms, messages: int, size: int) -> CachedPrefix:
+def _answered(of: TtlTerms, messages: int, size: int) -> CachedPrefix:
     return prefix_after_answer(of, Usage(fresh=0, read=0, written=size), rewritten=False, messages=messages)
 
 

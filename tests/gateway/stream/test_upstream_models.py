@@ -12,7 +12,7 @@ from aiohttp import ClientResponse, ClientSession
 from pagein.errors import (
     BrokenConnection,
     ChildModelError,
-    Overloaded,
+    OverloadedProvider,
     RefusedKey,
     RefusedRequest,
     UnknownModel,
@@ -88,8 +88,8 @@ def test_a_marked_prefix_is_written_once_and_read_by_the_next_child() -> None:
         ({"error": 401, "message": "Incorrect API key: own-key"}, RefusedKey),
         ({"error": 400, "message": "own-key is no key"}, RefusedRequest),
         ({"error": 404}, UnknownModel),
-        ({"error": 429, "retry_after": 7}, Overloaded),
-        ({"error": 529}, Overloaded),
+        ({"error": 429, "retry_after": 7}, OverloadedProvider),
+        ({"error": 529}, OverloadedProvider),
         ({"error": 500}, BrokenConnection),
         ({"error": 400}, RefusedRequest),
         ({"error": 400, "message": "Stream must be set to true"}, UnsupportedCall),
@@ -103,7 +103,7 @@ def test_each_failure_says_who_must_act(item: dict[str, Any], error: type[ChildM
         asyncio.run(call(provider, APIS[0], replace(ASK, stream="after" in item or item == {"break": 3})))
     assert type(told.value) is error
     assert "own-key" not in str(told.value)
-    if isinstance(told.value, Overloaded):
+    if isinstance(told.value, OverloadedProvider):
         assert told.value.retry_after == item.get("retry_after")
 
 

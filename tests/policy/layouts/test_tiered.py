@@ -9,11 +9,11 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
-from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents, Said
+from pagein.model.laid_prompts import HistoryMessage, LaidPrompt, LayoutFacts, PromptContents
 from pagein.policy.layouts.tiered import TieredLayout
 from pagein.policy.tiers.tier_rules import CHOICES, PAGEIN, SEED, TierRules
 from pagein.policy.tiers.tier_steps import TierFacts, step_tiers
-from pagein.policy.tiers.tier_values import CACHED, START, Sighting, TierItem, TierState
+from pagein.policy.tiers.tier_values import CACHED, START, RequestItem, TierItem, TierState
 from pagein.ports import Layout
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, Chains
 from pagein.providers.prices.price_lookup import prices
@@ -47,7 +47,12 @@ def test_the_documented_form_of_a_whole_prompt() -> None:
         symbols={"a.py": "c A", "s.py": "c S", "t.py": "c T", "u.py": "c U"},
         urls={"https://x": "page"},
         tree="a.py\nb.py",
-        history=(Said("user", "one"), Said("assistant", "two"), Said("user", "three"), Said("assistant", "four")),
+        history=(
+            HistoryMessage("user", "one"),
+            HistoryMessage("assistant", "two"),
+            HistoryMessage("user", "three"),
+            HistoryMessage("assistant", "four"),
+        ),
     )
     places = {
         "symbol:s.py": TierItem("", 12, "L0"),
@@ -114,7 +119,9 @@ def test_a_file_with_fences_has_a_longer_one() -> None:
 
 
 OLD = {"history:0": TierItem("", 12, "L0"), "history:1": TierItem("", 12, "L0")}
-TALK = PromptContents(prompt="?", system="S", history=(Said("user", "one"), Said("assistant", "two")))
+TALK = PromptContents(
+    prompt="?", system="S", history=(HistoryMessage("user", "one"), HistoryMessage("assistant", "two"))
+)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +232,7 @@ RULES = any_rules() | st.sampled_from(
 
 def contents_of(steps: list[Step]) -> Iterator[tuple[PromptContents, bool]]:
     versions = dict.fromkeys(PATHS, 0)
-    history: list[Said] = []
+    history: list[HistoryMessage] = []
     for number, step in enumerate(steps):
         versions.update({path: versions[path] + 1 for path in step.edited})
         files = {
@@ -246,16 +253,19 @@ def contents_of(steps: list[Step]) -> Iterator[tuple[PromptContents, bool]]:
             step.cold,
         )
         for place in range(step.said):
-            history += [Said("user", f"asked {number}.{place}"), Said("assistant", f"answer {number}.{place}")]
+            history += [
+                HistoryMessage("user", f"asked {number}.{place}"),
+                HistoryMessage("assistant", f"answer {number}.{place}"),
+            ]
 
 
 def facts_of(contents: PromptContents, *, cold: bool) -> TierFacts:
     return TierFacts(
-        tuple(Sighting(path, text, count(text)) for path, text in contents.files.items()),
+        tuple(RequestItem(path, text, count(text)) for path, text in contents.files.items()),
         contents.chosen,
-        tuple(Sighting(f"symbol:{path}", text, count(text)) for path, text in contents.symbols.items()),
-        tuple(Sighting(f"url:{url}", text, count(text)) for url, text in contents.urls.items()),
-        tuple(Sighting(f"history:{place}", one.text, count(one.text)) for place, one in enumerate(contents.history)),
+        tuple(RequestItem(f"symbol:{path}", text, count(text)) for path, text in contents.symbols.items()),
+        tuple(RequestItem(f"url:{url}", text, count(text)) for url, text in contents.urls.items()),
+        tuple(RequestItem(f"history:{place}", one.text, count(one.text)) for place, one in enumerate(contents.history)),
         cold=cold,
     )
 
@@ -343,9 +353,9 @@ def test_bytes_in_front_of_a_change_stay_and_are_read_from_the_cache(steps: list
 @given(st.integers(0, 30), st.integers(1, 60))
 def test_a_long_answer_is_read_behind_the_previous_end(calls: int, more: int) -> None:
     """The previous end carries a breakpoint where the look-back would miss it."""
-    talk = [Said("user", "u " * 200), Said("assistant", "a")] * (calls + 1)
+    talk = [HistoryMessage("user", "u " * 200), HistoryMessage("assistant", "a")] * (calls + 1)
     first = PromptContents(prompt="?", system="S" * 200, history=tuple(talk))
-    later = replace(first, history=(*talk, *[Said("user", "?"), Said("assistant", "a")] * more))
+    later = replace(first, history=(*talk, *[HistoryMessage("user", "?"), HistoryMessage("assistant", "a")] * more))
     chains, cache = Chains(), CacheSimulator(prices("generic:min=100").cache)
     covered, read = 0, 0.0
     for number, contents in enumerate((first, later)):
@@ -356,4 +366,4 @@ def test_a_long_answer_is_read_behind_the_previous_end(calls: int, more: int) ->
         fronts = list(itertools.accumulate(block.tokens for block in prompt.blocks))
         marks = tuple(Breakpoint(place + 1) for place in prompt.marks)
         read = cache.serve(CacheRequest(float(number), chain, fronts, marks)).read
-    assert read == sum(count(one.text) for one in (*talk, Said("user", "?"))) + 200
+    assert read == sum(count(one.text) for one in (*talk, HistoryMessage("user", "?"))) + 200

@@ -11,7 +11,7 @@ from pagein.policy.tiers.stability_file import decode_stability, encode_stabilit
 from pagein.policy.tiers.tier_rules import SEED, TierRules
 from pagein.policy.tiers.tier_values import (
     START,
-    Sighting,
+    RequestItem,
     Tier,
     TierItem,
     TierState,
@@ -37,9 +37,9 @@ def step(
     modified: str = "",
     sizes: Mapping[str, float] | None = None,
 ) -> TierOutcome:
-    sightings = [Sighting(key, f"hash of {key}") for key in active]
+    items = [RequestItem(key, f"hash of {key}") for key in active]
     tokens = None if sizes is None else sizes.__getitem__
-    return track(state, sightings, rules, modified=tuple(modified), tokens=tokens)
+    return track(state, items, rules, modified=tuple(modified), tokens=tokens)
 
 
 def places(state: TierState) -> dict[str, Place]:
@@ -100,7 +100,7 @@ def test_two_entrants_increment_once() -> None:
 @pytest.mark.parametrize("how", ["content", "hint"])
 def test_a_change_demotes_from_any_tier(how: str) -> None:
     before = standing({"k": ("L0", 15)})
-    done = track(before, [Sighting("k", "other")], FREE) if how == "content" else step(before, "k", modified="k")
+    done = track(before, [RequestItem("k", "other")], FREE) if how == "content" else step(before, "k", modified="k")
     assert places(done.state) == {"k": ("active", 0)}
     assert done.moves == (Move("k", "L0", "active"),)
 
@@ -110,20 +110,20 @@ def test_the_scenario_of_three_files() -> None:
     assert set(places(state).values()) == {("active", 0)}
     state = step(state, "A").state
     assert places(state) == {"A": ("active", 1), "B": ("L3", 3), "C": ("L3", 3)}
-    state = track(state, [Sighting("A", "hash of A"), Sighting("B", "edited")], FREE).state
+    state = track(state, [RequestItem("A", "hash of A"), RequestItem("B", "edited")], FREE).state
     assert places(state) == {"A": ("active", 2), "B": ("active", 0), "C": ("L3", 3)}
 
 
 def test_history_stays_active_while_it_is_listed_and_enters_l3_when_left_out() -> None:
     state = START
     for _ in range(4):
-        state = track(state, [Sighting("history:0", "h")], FREE).state
+        state = track(state, [RequestItem("history:0", "h")], FREE).state
     assert places(state) == {"history:0": ("active", 3)}
     state = track(state, [], FREE).state
     assert places(state) == {"history:0": ("L3", 3)}
     state, gone = without_prefix(state, "history:")
     assert gone == ("history:0",)
-    assert places(track(state, [Sighting("history:0", "h")], FREE).state) == {"history:0": ("active", 0)}
+    assert places(track(state, [RequestItem("history:0", "h")], FREE).state) == {"history:0": ("active", 0)}
 
 
 def test_ten_files_are_seeded_by_references() -> None:
@@ -191,7 +191,7 @@ def test_the_flow_of_graduation(
 ) -> None:
     rules = replace(SEED, cache_min_tokens=target, cache_buffer_multiplier=1.0)
     all_sizes = (*sizes, *(200.0,) * new)
-    history = [Sighting(f"history:{place}", "h", size) for place, size in enumerate(all_sizes)]
+    history = [RequestItem(f"history:{place}", "h", size) for place, size in enumerate(all_sizes)]
     items = {one.key: TierItem("h", 3 if place < len(sizes) else 0) for place, one in enumerate(history)}
     found = graduated_history(TierState(items), history, rules, ripple=ripple)
     assert {int(key.removeprefix("history:")) for key in found} == gone

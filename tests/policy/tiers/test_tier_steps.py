@@ -13,7 +13,7 @@ from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.stability_file import decode_stability, encode_stability
 from pagein.policy.tiers.tier_rules import CHOICES, NAMES, PAGEIN, PRESETS, SEED, TierRules, preset
 from pagein.policy.tiers.tier_steps import TierFacts, TierStep, step_tiers
-from pagein.policy.tiers.tier_values import START, Sighting, TierState
+from pagein.policy.tiers.tier_values import START, RequestItem, TierState
 from pagein.policy.tiers.transitions import TRANSITIONS
 
 PATHS = ("a.py", "b.py", "c.py", "d.py", "e.py")
@@ -36,10 +36,12 @@ def facts_of(
     modified: frozenset[str] = frozenset(),
 ) -> TierFacts:
     return TierFacts(
-        files=tuple(Sighting(path, f"{path} {versions[path]}", SIZES[path]) for path in versions),
+        files=tuple(RequestItem(path, f"{path} {versions[path]}", SIZES[path]) for path in versions),
         selected=selected,
-        symbols=tuple(Sighting(f"symbol:{path}", f"of {path} {versions[path]}", SIZES[path] / 10) for path in versions),
-        history=tuple(Sighting(f"history:{number}", f"said {number}", 300.0) for number in range(said)),
+        symbols=tuple(
+            RequestItem(f"symbol:{path}", f"of {path} {versions[path]}", SIZES[path] / 10) for path in versions
+        ),
+        history=tuple(RequestItem(f"history:{number}", f"said {number}", 300.0) for number in range(said)),
         modified=modified,
     )
 
@@ -249,7 +251,7 @@ def test_a_deselected_file_leaves_with_the_next_rewrite_and_costs_none_itself() 
 
 
 def test_pages_from_the_web_are_items_of_the_corrected_preset_alone() -> None:
-    page = (Sighting("url:https://x", "1", 500.0),)
+    page = (RequestItem("url:https://x", "1", 500.0),)
     assert "url:https://x" in run(PAGEIN, replace(facts_of(STILL), urls=page)).state.order
     assert "url:https://x" not in run(SEED, replace(facts_of(STILL), urls=page)).state.items
     gone = run(PAGEIN, replace(facts_of(STILL), urls=page), facts_of(STILL)).state

@@ -12,8 +12,8 @@ from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import PageinPolicy
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.context_limit import window_of
-from pagein.replay.prompt.recording import BillableSession
 from pagein.testing.story import Story, filler
 
 WINDOW = 20_000

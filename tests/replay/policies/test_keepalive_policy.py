@@ -11,7 +11,7 @@ from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.keepalive_policy import KeepAlivePagein
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import PageinPolicy
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.testing.story import Story
 
 

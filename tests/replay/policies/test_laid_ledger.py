@@ -14,7 +14,7 @@ from pagein.replay.policies.laid_ledger import LaidLedger
 from pagein.replay.policies.laid_sessions import POOL_TOOLS, InlineSession, LaidSession, PooledSession, WantedText
 from pagein.replay.policies.laid_tiers import TieredSession
 from pagein.replay.policies.ledger import Ledger
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.testing.story import Story
 from pagein.tools.pools import POOL_TOOLS as TOOLS_FOR_POOLS
 

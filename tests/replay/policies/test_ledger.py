@@ -8,8 +8,8 @@ from pagein.model.messages import HostEvent, Message, ToolCall, Usage
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, RollingStubs
 from pagein.replay.policies.ledger import Ledger, Policy
+from pagein.replay.prompt.billable_session import BillableSession, record
 from pagein.replay.prompt.prompt_sizes import SourceFacts
-from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.record.recorded_session import SessionHead
 from pagein.testing.story import FLOOR, RATIO, Story
 

@@ -11,7 +11,7 @@ from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.optimum import bound, optimum
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.testing.story import Story
 
 CHARGED = prices("generic:r=.1,w=1.25,min=1")

@@ -15,7 +15,7 @@ from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND, APPEND_5M
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import OpenEngine, PageinPolicy, settings_for
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.testing.eager_residency import eager
 from pagein.testing.story import Story
 

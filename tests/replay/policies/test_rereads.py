@@ -19,7 +19,7 @@ from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import PageinPolicy
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.session_bill import ReplayTerms, bill_session
 from pagein.testing.eager_residency import eager
 from pagein.testing.story import RATIO, Story

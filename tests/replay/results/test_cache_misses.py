@@ -8,7 +8,7 @@ import pytest
 from pagein.model.bill import Miss
 from pagein.model.messages import HostEvent, Message, Usage
 from pagein.providers.prices.price_lookup import prices
-from pagein.replay.prompt.recording import on_own_cache
+from pagein.replay.prompt.billable_session import on_own_cache
 from pagein.replay.results.cache_misses import SessionMisses, examine_session, report
 from pagein.replay.results.prediction import own_prices
 from pagein.testing.story import Story

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.workspace.symbols.conftest import Write
 
-from pagein.errors import Aborted
+from pagein.errors import AbortedOperation
 from pagein.workspace.symbols import symbol_index
 from pagein.workspace.symbols.crew import ParseOrder, ParserCrew
 from pagein.workspace.symbols.stored_form import SymbolShelf
@@ -154,7 +154,7 @@ def test_an_interrupted_look_keeps_what_it_has(write: Write, index: SymbolIndex)
         if done == 30:
             stop.set()
 
-    with pytest.raises(Aborted):
+    with pytest.raises(AbortedOperation):
         index.refresh(stop, tell)
     scan = index.refresh()
     assert scan.files == 40

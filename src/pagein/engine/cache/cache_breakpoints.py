@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from pagein.engine.cache.cache_ttl import CacheTerms
+from pagein.engine.cache.cache_ttl import TtlTerms
 from pagein.model.entries import Body, CompactionEntry, EpochEntry, NoteEntry, PagedOut, RequestSent, Restoration
 from pagein.model.journal_notes import BreakpointChoice
 from pagein.model.json_text import decode_json, encode_json
@@ -85,12 +85,12 @@ AS_THE_CLIENT: Final = BreakpointChoice()
 NOTHING_LEFT: Final = OwnEntries()
 
 
-def with_terms(chosen: BreakpointChoice, terms: CacheTerms) -> BreakpointChoice:
+def with_terms(chosen: BreakpointChoice, terms: TtlTerms) -> BreakpointChoice:
     """Return a choice with the TTL of these cache terms."""
     return replace(chosen, short=terms.shortens, long=terms.lengthens, anchor=terms.anchor)
 
 
-def terms_of(chosen: BreakpointChoice, terms: CacheTerms | None) -> CacheTerms | None:
+def terms_of(chosen: BreakpointChoice, terms: TtlTerms | None) -> TtlTerms | None:
     """Return cache terms with the TTL of a choice."""
     if terms is None:
         return None

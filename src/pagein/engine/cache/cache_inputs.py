@@ -1,4 +1,4 @@
-"""What a request brings to a provider's cache: its prompt prefix, its use of the cache, and its prices.
+"""The inputs of a provider's cache from a request: prompt prefix, cache usage and prices.
 
 Rules of this file
 ------------------

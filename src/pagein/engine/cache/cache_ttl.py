@@ -52,8 +52,8 @@ class TtlQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class CacheTerms:
-    """The chosen cache terms of a request.
+class TtlTerms:
+    """The cache TTL chosen for a request, with the facts of the choice.
 
     lifetimes: TTLs and prices of the model.
     before: the cached prefix until now.
@@ -86,11 +86,11 @@ class CacheTerms:
     bridges: bool = False
     is_trial: bool = False
 
-    def settle(self, *, rewritten: bool) -> "CacheTerms":
+    def settle(self, *, rewritten: bool) -> "TtlTerms":
         """Return the terms once it is known whether the window is rewritten."""
         return replace(self, asking=self.rewriting, exposable=0.0) if rewritten else self
 
-    def split_at(self, message: int) -> "CacheTerms":
+    def split_at(self, message: int) -> "TtlTerms":
         """Return the terms of a request with both TTLs, the long one up to a block of this message."""
         return replace(self, asking=self.lifetimes.short, split=message)
 
@@ -125,7 +125,7 @@ class KeepAlivePlan:
     at: time to send, in seconds since 1970.
     price: expected cost in BIT.
     kept, spent: as in `CachedPrefix`.
-    is_trial: as in `CacheTerms`.
+    is_trial: as in `TtlTerms`.
     """
 
     at: float
@@ -160,13 +160,13 @@ def terms(
     anew: bool,
     switched: bool = False,
     reserve: float = 0.0,
-) -> CacheTerms | None:
+) -> TtlTerms | None:
     """Choose the cache terms of a request; None without a time.
 
     in_hand: amount to risk beside the savings of earlier TTL choices, in BIT.
     anew: True if the request shares nothing with the last one.
     switched: as in `TtlQuery`.
-    reserve: as in `CacheTerms`.
+    reserve: as in `TtlTerms`.
     """
     if moment.now is None:
         return None
@@ -187,7 +187,7 @@ def terms(
     asking = cache_lifetimes.chosen(before.lease, lifetimes, asked, in_hand + reserve)
     exposable = cache_lifetimes.exposable(before.lease, lifetimes, asked, in_hand + reserve)
     rewriting = cache_lifetimes.chosen_rewritten(before.lease, lifetimes, asked, in_hand)
-    return CacheTerms(
+    return TtlTerms(
         lifetimes,
         before,
         asking,
@@ -214,7 +214,7 @@ def _after_switch(held: CachedPrefix, lifetimes: Lifetimes) -> CachedPrefix:
     )
 
 
-def economics(usual: Economics, terms: CacheTerms) -> Economics:
+def economics(usual: Economics, terms: TtlTerms) -> Economics:
     """Return the prices of a call: expiry of the cache, cost of a rewrite, savings outside the window."""
     lease, lifetimes = terms.before.lease, terms.lifetimes
     expires = lease.expires()
@@ -231,7 +231,7 @@ def economics(usual: Economics, terms: CacheTerms) -> Economics:
     )
 
 
-def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, messages: int) -> CachedPrefix:
+def prefix_after_answer(terms: TtlTerms, usage: Usage, *, rewritten: bool, messages: int) -> CachedPrefix:
     """Return the cached prefix after an answer.
 
     rewritten: True if pagein changed the prompt before its end.
@@ -253,7 +253,7 @@ def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, mes
     return replace(terms.before, lease=lease, place=place, bridged=False)
 
 
-def verdict_of(terms: CacheTerms, usage: Usage, model: str) -> CacheVerdictNote | None:
+def verdict_of(terms: TtlTerms, usage: Usage, model: str) -> CacheVerdictNote | None:
     """Return an answer's evidence on the provider's cache; None for an answer without evidence.
 
     Only for a request in front of whose news nothing changed.
@@ -266,7 +266,7 @@ def verdict_of(terms: CacheTerms, usage: Usage, model: str) -> CacheVerdictNote 
     return CacheVerdictNote(model, practice, held, terms.at, before.lease.anchored, usage.read)
 
 
-def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> KeepAlivePlan | None:
+def due(held: CachedPrefix, terms: TtlTerms, usage: Usage, in_hand: float) -> KeepAlivePlan | None:
     """Return the next keep-alive request.
 
     None if it does not pay, or the cache does not hold the window.
@@ -282,7 +282,7 @@ def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> 
     return KeepAlivePlan(lease.sent + terms.lifetimes.short - MARGIN, price, held.kept, held.spent, terms.is_trial)
 
 
-def _keeps(lease: CacheLease, terms: CacheTerms, in_hand: float, behind: float) -> bool:
+def _keeps(lease: CacheLease, terms: TtlTerms, in_hand: float, behind: float) -> bool:
     return cache_keepalive.keeps(lease, terms.lifetimes, in_hand, behind, terms.reserve)
 
 
@@ -325,7 +325,7 @@ class Leases:
 
     def terms(
         self, parent: EntryId | None, here: EntryId | None, asking: TtlQuery, moment: Moment, *, anew: bool
-    ) -> CacheTerms | None:
+    ) -> TtlTerms | None:
         """Choose the cache terms of a request at `here`, after the request at `parent`.
 
         moment: the call as the policy sees it, at the time of the request.
@@ -349,14 +349,14 @@ class Leases:
         bridges = asking.may_cost > 0 and trust.keep_alive != "fails"
         return replace(found, bridges=bridges, is_trial=trust.keep_alive == "unknown")
 
-    def due(self, held: CachedPrefix, of: CacheTerms, usage: Usage, model: str, entry: EntryId) -> KeepAlivePlan | None:
+    def due(self, held: CachedPrefix, of: TtlTerms, usage: Usage, model: str, entry: EntryId) -> KeepAlivePlan | None:
         """Return the next keep-alive request after an answered request; None for no keep-alive."""
         state = self._journal.state_at(entry)
         price = prices_for(model, of.at)
         return None if state.hand.off or price is None else due(held, of, usage, _in_hand(state.account, price))
 
     def after_keepalive(
-        self, behind: EntryId | None, of: CacheTerms, model: str, usage: Usage, at: float, messages: int
+        self, behind: EntryId | None, of: TtlTerms, model: str, usage: Usage, at: float, messages: int
     ) -> tuple[CachedPrefix, float] | None:
         """Return the cached prefix after a keep-alive request, with the cost.
 

@@ -35,7 +35,7 @@ _OWN: Final = frozenset({"read", "edit", "write", "exec", "list", "search"})
 
 @dataclass(frozen=True, slots=True)
 class DeferralFacts:
-    """What a choice rests on.
+    """The facts behind a choice.
 
     is_begun: True if a request of the conversation was sent already.
     model: name of the model.

@@ -1,4 +1,4 @@
-"""The state of a session at one journal entry, and the rules by which it is folded."""
+"""The state of a session at a journal entry, and the rules of the fold."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,7 +14,7 @@ from pagein.policy.privacy.exclusions import EXCLUDED
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class State:
-    """The state of a session at one journal entry.
+    """The state of a session at a journal entry.
 
     draft: the next request in the making.
     standing: the resident set, the parts of the draft that may be evicted.

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.reads.session_reads import ReadResult, SessionReads
-from pagein.errors import Aborted, BadSetting
+from pagein.errors import AbortedOperation, BadSetting
 from pagein.model.documents import Document, LocatedFile
 from pagein.model.read_caps import ReadCaps
 from pagein.model.spans import Spans
@@ -32,7 +32,7 @@ class PlacedReads:
         return self._reads.files.locate(path, offset=offset, limit=limit)
 
     def load(self, located: LocatedFile, signal: Signal | None = None) -> Document:
-        """Read a file once. Raises BadInput in the host's words for an unusable file, and Aborted."""
+        """Read a file once. Raises BadInput in the host's words for an unusable file, and AbortedOperation."""
         return self._reads.files.read(located, signal)
 
     def withhold(self, text: str) -> None:
@@ -51,7 +51,7 @@ class PlacedReads:
     ) -> SymbolAnswer:
         """Return the definition with this name (see `ports.SymbolSource`).
 
-        Raises BadSetting, with the remedy, if symbols need more than is installed; BadInput; Aborted.
+        Raises BadSetting, with the remedy, if symbols need more than is installed; BadInput; AbortedOperation.
         """
         if self._reads.symbols is None:
             raise BadSetting("this session finds no symbols; open it from an engine")
@@ -64,7 +64,7 @@ class PlacedReads:
         return self._reads.knowledge.of(self._reads.key_of(located))
 
     def show(self, asked: RangeRead, signal: Signal | None = None) -> ReadResult:
-        """Show lines of a text file. Raises Aborted, and nothing for an unusable store, as `SessionReads.read`."""
+        """Show lines of a text file. Raises AbortedOperation, and nothing for an unusable store, as `SessionReads.read`."""
         document, located = asked.document, asked.located
         plain = ReadResult(asked.head + asked.shown.text, asked.shown.details)
         if located.excluded:
@@ -73,7 +73,7 @@ class PlacedReads:
             return plain
         try:
             return self._reads.shorten(asked, signal)
-        except Aborted:
+        except AbortedOperation:
             raise
         except Exception as problem:  # noqa: BLE001  a bug in pagein costs a saving, never a read (law 7)
             return ReadResult(plain.text, plain.details, failure=f"{type(problem).__name__}: {problem}")

@@ -1,4 +1,4 @@
-"""What reads need from outside of a session."""
+"""The resources of reads outside of a session."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

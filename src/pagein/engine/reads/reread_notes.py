@@ -58,7 +58,7 @@ class KnownMarkers:
         return repr(facts) in self._known
 
     def with_stubs(self, paged: Iterable[PagedOut]) -> "KnownMarkers":
-        """Add the markers in these stubs."""
+        """Add the markers in the given stubs."""
         known = self._known
         for facts in facts_in(one.stub for one in paged):
             known = known.put(repr(facts), facts)

@@ -24,7 +24,7 @@ from pagein.engine.reads.evidence import step as with_evidence
 from pagein.engine.reads.line_request import line_range, refresh_range
 from pagein.engine.reads.read_figures import ReadingStatus, StoreFigures, status_of
 from pagein.engine.reads.read_resources import Outside
-from pagein.errors import Aborted, CallerError, StoreError
+from pagein.errors import AbortedOperation, CallerError, StoreError
 from pagein.model import read_records
 from pagein.model.documents import Document, LocatedFile
 from pagein.model.entries import Entry, MessageEntry
@@ -142,7 +142,7 @@ class SessionReads:
         try:
             rehearse = None if done is None else done.rehearse
             return self.shorten(RangeRead(located, document, shown, *lines, bypass), signal, rehearse)
-        except Aborted as error:
+        except AbortedOperation as error:
             return ReadResult(str(error), is_error=True)
         except Exception as problem:  # noqa: BLE001  rule 3: even a bug in pagein costs a saving, never a read
             return ReadResult(plain.text, plain.details, failure=_reason(problem))
@@ -265,7 +265,7 @@ class SessionReads:
 
         rehearse: told of the answer instead, which is then the client's own; None to answer.
 
-        Raises StoreError, Aborted.
+        Raises StoreError, AbortedOperation.
         """
         document, shown, given = asked.document, asked.shown, asked.located.given
         with self._log.turn():
@@ -366,7 +366,7 @@ class SessionReads:
 
 def _check(signal: Signal | None) -> None:
     if signal is not None and signal.is_set():
-        raise Aborted("Operation aborted")
+        raise AbortedOperation("Operation aborted")
 
 
 def picture(document: Document) -> ReadResult:

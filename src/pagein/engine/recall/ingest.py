@@ -46,11 +46,11 @@ class IngestTree(Protocol):
     """The files below a folder, for ingest. Nothing outside of the folder is ever matched or read."""
 
     def match(self, patterns: Sequence[str], signal: Signal | None = None, /) -> TreeMatches:
-        """Return the files that match paths and globs. Raises BadInput for a malformed pattern, and Aborted."""
+        """Return the files that match paths and globs. Raises BadInput for a malformed pattern, and AbortedOperation."""
         ...
 
     def text(self, file: TreeFile, signal: Signal | None = None, /) -> str:
-        """Read a file's text. Raises BadInput with a short reason for an unreadable or binary file, and Aborted."""
+        """Read a file's text. Raises BadInput with a short reason for an unreadable or binary file, and AbortedOperation."""
         ...
 
 

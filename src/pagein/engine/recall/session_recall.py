@@ -25,7 +25,7 @@ from pagein.engine.recall.ingest import Ingester, IngestStore
 from pagein.engine.recall.object_search import HitPage, Hits, Lookup, is_search_for
 from pagein.engine.recall.recall_resources import Bounds, RecallResources
 from pagein.engine.recall.stored_objects import StoredObjects
-from pagein.errors import Aborted, BadInput, BadName, HostError, NotRecallable, PageinError, StoreError
+from pagein.errors import AbortedOperation, BadInput, BadName, HostError, NotRecallable, PageinError, StoreError
 from pagein.model.code_search import CodeQuery, CodeResults
 from pagein.model.entries import EpochEntry, NoteEntry, PagedOut, TurnsLeft
 from pagein.model.journal_notes import Note, ReadNote, RecallNote
@@ -138,7 +138,7 @@ class SessionRecall:
     def search(self, lookup: Lookup, *, call_id: str = "", tool: str = "search", signal: Signal | None = None) -> Hits:
         """Search the session's objects, newest first, and the archive, if asked.
 
-        Raises BadInput for a malformed pattern or filter, and Aborted.
+        Raises BadInput for a malformed pattern or filter, and AbortedOperation.
         """
         began = self._clock()
         pattern = pattern_search.parse_pattern(lookup.pattern)
@@ -150,7 +150,7 @@ class SessionRecall:
             if page.full() or self._clock() - began > self.bounds.seconds:
                 break
             if signal is not None and signal.is_set():
-                raise Aborted("Operation aborted")
+                raise AbortedOperation("Operation aborted")
             page.looked_into += 1
             self._look_into(name, pattern, page)
         if lookup.stored is not None and lookup.scope is None and not page.full():
@@ -177,7 +177,7 @@ class SessionRecall:
         return Ingester(self, self._keeper, self._reach.tree(folder), self._reach.limits)
 
     def search_code(self, folder: str, query: CodeQuery, signal: Signal | None = None) -> CodeResults:
-        """Search the files below a folder. Raises BadInput, Aborted, and HostError for a session without such a search."""
+        """Search the files below a folder. Raises BadInput, AbortedOperation, and HostError for a session without such a search."""
         if self._reach.code is None:
             raise HostError("this session has no search of the workspace")
         began = self._clock()

@@ -14,7 +14,7 @@ from pagein.providers.wire.tool_offers import ToolOffer, names_of, search_tool, 
 
 @dataclass(frozen=True, slots=True)
 class RequestFacts:
-    """What is known of a request beside its body.
+    """The facts of a request beside the body.
 
     documented: True if the provider documents how long it keeps cache entries, so that this need not be shown first.
     guarded: True if the agent has a hook that stops calls which would write a mask into a file.

@@ -135,7 +135,7 @@ def _recalls_in(raw: bytes, api: Api) -> Iterator[str]:
 
 
 def _without_texts(raw: bytes, api: Api, recalls: frozenset[str]) -> bytes:
-    """Return a message without the texts that these calls recalled."""
+    """Return a message without the recalled texts of some calls."""
     blocks = enumerate(message_of(raw, api, 0)[1].blocks)
     places = [
         place

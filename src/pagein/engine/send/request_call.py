@@ -1,4 +1,4 @@
-"""A provider's request on its way: the value that its stages take along, and what goes out without a decision (law 7).
+"""A provider's request on its way: the value that the stages share, and the request without a decision (law 7).
 
 Rules of this file
 ------------------
@@ -20,7 +20,7 @@ from typing import Final, Literal, TypeAlias
 
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT
 from pagein.engine.cache.cache_inputs import Part, head_of
-from pagein.engine.cache.cache_ttl import CacheTerms
+from pagein.engine.cache.cache_ttl import TtlTerms
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.intake.message_chain import Transcript, alike, transcript
 from pagein.engine.intake.recall_tools import RecallOffer
@@ -87,7 +87,7 @@ class RequestCall(WindowCall):
     is_unread: bool = False
     marks: bool = True
     is_new_prefix: bool = False
-    terms: CacheTerms | None = None
+    terms: TtlTerms | None = None
     split: tuple[int, int] | None = None
     layout: WindowLayout | None = None
     made: Bytes = _NO_BYTES
@@ -101,7 +101,7 @@ class RequestCall(WindowCall):
 
 
 def prepared_request(asked: PreparedRequest, call: RequestCall) -> PreparedRequest:
-    """Return the request to send, as its stages made it."""
+    """Return the request to send, as the stages made it."""
     pending, made = call.pending, call.made
     return replace(
         asked,

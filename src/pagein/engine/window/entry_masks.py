@@ -1,4 +1,4 @@
-"""Very big arguments that are masked before any request shows them.
+"""Mask very large arguments on entry, before any request shows the text.
 
 The model wrote them in its last answer, and no request has carried them yet. So no cache holds them, and their masks need
 no rewrite. A keep-alive or an unmodified request in between may have cached them: then they stay, and leave by the table.
@@ -21,7 +21,7 @@ from pagein.policy.eviction.residents import Resident
 def masked_on_entry(
     state: State, residency: Residency, stays: Collection[str], excluded: tuple[str, ...]
 ) -> tuple[Resident, ...]:
-    """Return the arguments in the model's last answer that no request has to show.
+    """Return the arguments in the model's last answer that are masked on entry.
 
     stays: calls whose arguments stay in any case. excluded: name patterns of files whose content is never stored.
     """
@@ -45,7 +45,7 @@ def masked_on_entry(
 def with_masked_on_entry(
     planned: EpochPlan, entering: tuple[Resident, ...], residency: Residency, moment: Moment
 ) -> EpochPlan:
-    """Add arguments that no request has shown to a plan. They are not written to the cache, and not read later."""
+    """Add arguments masked on entry to a plan. No cache ever holds the text, which saves the write and the reads."""
     economics = residency.economics
     if not entering:
         return planned

@@ -304,7 +304,7 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
 
 
 def _with_uncached(scene: Scene, moment: Moment, planned: EpochPlan) -> EpochPlan:
-    """Add what no cache holds: results that the last request showed once, and very big arguments that none has shown."""
+    """Add uncached text to a plan: results that the last request showed once, and arguments masked on entry."""
     state, residency = scene.state, scene.residency
     if state.hand.off:
         return planned

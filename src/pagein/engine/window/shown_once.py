@@ -96,7 +96,7 @@ def calls_shown_last(journal: Journal[State], heads: Fold[PrefixDigests], leaf: 
 def choose_shown_once(
     state: State, residency: Residency, moment: Moment, stays: Collection[str], *, unseen: float = 0.0
 ) -> ResultsShownOnce | None:
-    """Choose the results of the request just journaled that it shows once.
+    """Choose the results that the last journaled request shows once.
 
     state: the state after the request.
     moment: the call as the policy saw it.

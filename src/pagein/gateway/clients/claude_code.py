@@ -9,7 +9,7 @@ from typing import Any, Final
 from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, is_same, misses
 from pagein.gateway.clients.config_files import read_json
-from pagein.gateway.clients.launching import AgentEndpoint, Endpoints, Launch, LaunchPlan, LaunchRequest, option
+from pagein.gateway.clients.launch import AgentEndpoint, Endpoints, Launch, LaunchPlan, LaunchRequest, option
 from pagein.gateway.settings import is_set
 from pagein.providers.vendors import ANTHROPIC
 

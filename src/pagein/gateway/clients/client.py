@@ -56,7 +56,7 @@ class ClientSetup:
 
 
 def no_variables(_: str) -> Mapping[str, str]:
-    """The variables of a client that needs none."""
+    """The variables of a client without variables."""
     return {}
 
 
@@ -97,5 +97,5 @@ def setup_by_addresses(
 
 
 def where_told(client: Client, url: str) -> str:
-    """Tell where to find what to set; "" without a gateway."""
+    """Return where the user finds the settings; "" without a gateway."""
     return f"pagein serve prints what to set ({client.where})" if url else ""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, is_same, no_variables, where_told
 from pagein.gateway.clients.config_files import read_toml
-from pagein.gateway.clients.launching import (
+from pagein.gateway.clients.launch import (
     AgentEndpoint,
     Endpoints,
     Launch,
@@ -64,7 +64,7 @@ def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
 
 
 def _misplaced_providers(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the tables with a `model_provider` that codex ignores there; profiles may have it."""
+    """Yield the tables with a `model_provider` that codex ignores. Only the top and profiles may have the key."""
     for name, value in table.items():
         here = f"{place}.{name}" if place else name
         if isinstance(value, dict) and not here.startswith("profiles"):
@@ -74,7 +74,7 @@ def _misplaced_providers(table: Mapping[str, Any], place: str = "") -> Iterator[
 
 
 def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
-    """Return its provider in use, which the command line, a profile or the file chooses."""
+    """Return codex's provider in use. The command line, a profile or the file chooses the provider."""
     config = dict(read_toml(_folder(places) / "config.toml"))
     profiles = config.get("profiles")
     profile = option(arguments, "-p", "--profile") or config.get("profile")
@@ -95,7 +95,7 @@ def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
 
 
 def _plan(asked: LaunchRequest) -> LaunchPlan:
-    """Plan a start. The provider keeps its name where that is possible, because codex lists threads by provider.
+    """Plan a start. The provider keeps its name where possible, because codex lists threads by provider.
 
     The built-in provider needs a login of codex's own. With a key in the environment alone it would send none, so it gets another name.
     """

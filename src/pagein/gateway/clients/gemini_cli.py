@@ -7,7 +7,7 @@ from typing import Final
 from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, misses
 from pagein.gateway.clients.config_files import read_json
-from pagein.gateway.clients.launching import AgentEndpoint, Endpoints, Launch, LaunchPlan, LaunchRequest
+from pagein.gateway.clients.launch import AgentEndpoint, Endpoints, Launch, LaunchPlan, LaunchRequest
 from pagein.providers.vendors import GOOGLE
 
 _LOGIN: Final = "gemini-api-key"

@@ -7,7 +7,7 @@ from typing import Final
 
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, no_variables, setup_by_addresses
 from pagein.gateway.clients.config_files import read_json, tables_in
-from pagein.gateway.clients.launching import (
+from pagein.gateway.clients.launch import (
     AgentEndpoint,
     Endpoints,
     Launch,

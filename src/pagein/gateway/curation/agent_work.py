@@ -20,7 +20,7 @@ _MOST_CONVERSATIONS: Final = 1_000
 
 
 @dataclass(slots=True)
-class _Conversation:
+class _ConversationWork:
     """began: start of the work that goes on; None at rest. spans: earlier work. known_since: before it, nothing is known."""
 
     session: str
@@ -43,7 +43,7 @@ class AgentWork:
         self._clock = clock
         self._turn = threading.Lock()
         self._began = clock()
-        self._conversations: dict[str, _Conversation] = {}
+        self._conversations: dict[str, _ConversationWork] = {}
         self._near: dict[str, bool] = {}
 
     def came(self, session: str, conversation: str, at: float, *, is_near: bool) -> None:
@@ -55,7 +55,7 @@ class AgentWork:
             one = self._conversations.get(conversation)
             if one is None:
                 # what it did before its first request was seen by nobody, but no agent works without requests
-                one = self._conversations.setdefault(conversation, _Conversation(session, self._began))
+                one = self._conversations.setdefault(conversation, _ConversationWork(session, self._began))
             one.began = at if one.began is None else one.began
             one.last = self._clock()
             if session not in self._near:

@@ -198,7 +198,7 @@ class EngineCurator:
 
 
 def _further(reply: ModelReply) -> tuple[FurtherUsageNote, ...]:
-    """Return what was billed for an answer beside its first turn."""
+    """Return the usage billed for an answer beside the first turn."""
     recalled = tuple(FurtherUsageNote("recall", one) for one in reply.further)
     if reply.usage is None or reply.first is None:
         return recalled

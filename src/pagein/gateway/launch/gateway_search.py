@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pagein.errors import HostError
 from pagein.gateway.announced_store import AnnouncedStore, running_stores
-from pagein.gateway.clients.launching import is_same_upstream
+from pagein.gateway.clients.launch import is_same_upstream
 from pagein.gateway.http.access_token import read_token
 from pagein.gateway.http.addresses import with_token, without_token
 from pagein.gateway.launch.lease import Lease, lease_file, take

@@ -1,4 +1,4 @@
-"""The call trees of delegated questions on the page: what runs now, what ended last, and the order to cancel.
+"""The call trees of delegated questions on the page: running and ended operations, and the order to cancel.
 
 An operation is shown with its calls as a tree: the call of a child's own question stands below the child that asked it.
 """
@@ -59,7 +59,7 @@ class OperationTree(TypedDict):
 
 
 def trees(tree: CallTree) -> Handler:
-    """Return the handler for the call trees: those that run, oldest first, then those that ended, newest first."""
+    """Return the handler for the call trees: running operations, oldest first, then ended operations, newest first."""
 
     async def answer(_: web.Request) -> web.Response:
         running = [_tree(one, running=True) for one in tree.operations()]
@@ -70,7 +70,7 @@ def trees(tree: CallTree) -> Handler:
 
 
 def cancel(tree: CallTree) -> Handler:
-    """Return the handler that cancels an operation: `{"operation": ID}`, or all of them without an id.
+    """Return the handler that cancels an operation, `{"operation": ID}`. Without an id, every operation is cancelled.
 
     It wants JSON, which no form of another site can send.
     """
@@ -113,7 +113,7 @@ def _tree(one: OperationView, *, running: bool) -> OperationTree:
 
 
 def _chosen(calls: tuple[CallNode, ...]) -> set[str]:
-    """Return the ids of the calls to show, with the calls above them."""
+    """Return the ids of the shown calls and of their parents."""
     newest = sorted(calls, key=lambda call: (call.status == "running", call.began))[-_CALLS:]
     above = {call.call_id: call.parent for call in calls}
     found = {call.call_id for call in newest}

@@ -1,4 +1,4 @@
-"""Handlers for what the page shows of one prompt and of the store, for its orders, and for its stream of events."""
+"""The page's handlers for a prompt and for the store, for orders, and for the stream of events."""
 
 import asyncio
 import contextlib
@@ -155,7 +155,7 @@ def _number(request: web.Request, name: str) -> int:
 
 
 async def _answered(work: Callable[[], object]) -> web.Response:
-    """Return what a worker thread found, or why it found nothing."""
+    """Return a worker thread's answer, or the reason for a missing answer."""
     try:
         return answer_json(await asyncio.to_thread(work))
     except PageinError as problem:

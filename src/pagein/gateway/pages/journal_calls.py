@@ -59,18 +59,18 @@ class JournalCall:
 
     @property
     def saved_usd(self) -> float:
-        """What pagein saved with the call in dollars; 0 without a price. A BIT costs the same in each part of one call."""
+        """The saving of the call in dollars; 0 without a price. A BIT costs the same in each part of a call."""
         return self.saved * self.usd / self.cost if self.usd is not None and self.cost else 0.0
 
     @property
     def recalling_usd(self) -> float:
-        """What going on behind recalls cost, in dollars; 0 without a price."""
+        """The cost of the continuations behind recalls in dollars; 0 without a price."""
         return self.recalling * self.usd / self.cost if self.usd is not None and self.cost else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class JournalSummary:
-    """What a journal tells of its session.
+    """The title, client and calls of a session, from the journal.
 
     title: the first words of the user.
     client: the profile of the client; "" if unknown.
@@ -83,8 +83,8 @@ class JournalSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """What a branch has told up to an entry.
+class _BranchState:
+    """The facts of a branch up to an entry.
 
     request, sent: the last request and its entry; None before the first. gained: what it saved.
     epoch: an epoch that the next request opens; opened: the one of the last request.
@@ -107,17 +107,17 @@ class _Place:
         return self.request.saved if self.request is not None else 0.0
 
 
-_START: Final = _Place()
+_START: Final = _BranchState()
 
 
 def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
-    """Return what a journal tells of its session. Entries that cannot be read are left out."""
-    places: dict[EntryId | None, _Place] = {None: _START}
+    """Return the summary of a journal. Unreadable entries are left out."""
+    states: dict[EntryId | None, _BranchState] = {None: _START}
     calls: list[JournalCall] = []
     counted: set[EntryId | None] = set()
     title = client = ""
     for entry in (one for one in entries if isinstance(one, Entry)):
-        here = places.get(entry.parent, _START)
+        here = states.get(entry.parent, _START)
         match entry.body:
             case MessageEntry(message=message) if not title and message.role == "user":
                 words = " ".join(one.text for one in message.blocks if isinstance(one, Text) and not one.injected)
@@ -141,37 +141,37 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
                 calls[here.call] = _with_note(calls[here.call], told)
             case _:
                 pass
-        places[entry.id] = here
+        states[entry.id] = here
     return JournalSummary(title, client, tuple(calls))
 
 
-def _uncounted(place: _Place, counted: set[EntryId | None]) -> _Place:
-    """Return the place without what an earlier call was counted with."""
-    recalls = tuple(one for one in place.recalls if one not in counted)
-    if place.sent in counted:
-        place = replace(place, opened=None, gained=0.0)
-    return replace(place, recalls=recalls)
+def _uncounted(state: _BranchState, counted: set[EntryId | None]) -> _BranchState:
+    """Return the state without the savings and recalls that an earlier call already counted."""
+    recalls = tuple(one for one in state.recalls if one not in counted)
+    if state.sent in counted:
+        state = replace(state, opened=None, gained=0.0)
+    return replace(state, recalls=recalls)
 
 
-def _call(place: _Place, usage: Usage) -> JournalCall:
-    at = place.request.moment if place.request is not None else None
-    paid = newest_prices(place.model)
+def _call(state: _BranchState, usage: Usage) -> JournalCall:
+    at = state.request.moment if state.request is not None else None
+    paid = newest_prices(state.model)
     spent = cost(usage, paid, at) if paid is not None else None
-    epoch = place.opened
+    epoch = state.opened
     return JournalCall(
         at=at,
-        model=place.model,
+        model=state.model,
         usage=usage,
         cost=spent,
         usd=paid.usd(spent) if paid is not None and spent is not None else None,
-        saved=place.gained,
+        saved=state.gained,
         epoch=(epoch.reason or "epoch") if epoch is not None else "",
         evicted=len(epoch.paged) + len(epoch.turns) if epoch is not None else 0,
         restored=len(epoch.restored) if epoch is not None else 0,
         evicted_tokens=sum([*(one.tokens for one in epoch.paged), *(one.tokens for one in epoch.turns)])
         if epoch is not None
         else 0,
-        recalls=len(place.recalls),
+        recalls=len(state.recalls),
     )
 
 

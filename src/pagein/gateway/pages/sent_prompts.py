@@ -1,4 +1,4 @@
-"""The last request of each session as it went out, in memory, so that the page can show its bytes."""
+"""The last sent request of each session, in memory, so that the page can show the bytes."""
 
 from collections import OrderedDict
 from threading import Lock
@@ -24,7 +24,7 @@ class SentPrompts:
         self._forgettings = 0
 
     def add(self, session: str, sent: SentPrompt, *, has_tools: bool) -> None:
-        """Keep a request that went out and was answered."""
+        """Keep an answered request."""
         with self._lock:
             before = self._prompts.get(session)
             if before is not None and before[1] and not has_tools:
@@ -37,7 +37,7 @@ class SentPrompts:
                 self._size -= len(self._prompts.popitem(last=False)[1][0].body)
 
     def of(self, session: str) -> SentPrompt | None:
-        """Return the last request of a session; None if it is not known any more."""
+        """Return the last request of a session; None if unknown, or dropped since."""
         with self._lock:
             found = self._prompts.get(session)
         return None if found is None else found[0]

@@ -98,7 +98,7 @@ class StoredSessions(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _SummaryAtLeaf:
     leaf: EntryId | None
     summary: JournalSummary
 
@@ -109,7 +109,7 @@ class SessionArchive:
     def __init__(self, open_store: OpenStore) -> None:
         self._open = open_store
         self._lock = Lock()
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: OrderedDict[str, _SummaryAtLeaf] = OrderedDict()
         self._forgettings = 0
 
     def forgettings(self) -> int:
@@ -145,7 +145,7 @@ class SessionArchive:
             for one in kept[:MOST]:
                 known = self._known.get(one.name)
                 if (known is None or known.leaf != one.leaf) and time.monotonic() < until:
-                    known = self._known[one.name] = _Known(one.leaf, summary_of(store.entries(one.name)))
+                    known = self._known[one.name] = _SummaryAtLeaf(one.leaf, summary_of(store.entries(one.name)))
                 is_read = known is not None and known.leaf == one.leaf
                 pending += not is_read
                 summary = known.summary if known is not None else JournalSummary()
@@ -166,7 +166,7 @@ class SessionArchive:
             leaf = store.leaf(name)
             known = self._known.get(name)
             if known is None or known.leaf != leaf:
-                known = self._known[name] = _Known(leaf, summary_of(store.entries(name)))
+                known = self._known[name] = _SummaryAtLeaf(leaf, summary_of(store.entries(name)))
         return [_call_view(call) for call in known.summary.calls]
 
 

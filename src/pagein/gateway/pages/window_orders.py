@@ -1,4 +1,4 @@
-"""Orders of the page's user about a window, and what is known of one result: its stored text, and why it left or stays."""
+"""The page user's orders about a window, and a result's stored text, with the reason to leave or stay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _OFF: Final = {
 
 
 class OrderView(TypedDict):
-    """What came of an order.
+    """The outcome of an order.
 
     text: what holds now. undo: the acts that take it back, in their order; empty if nothing can.
     """
@@ -35,7 +35,7 @@ class OrderView(TypedDict):
 
 
 class ResultView(TypedDict):
-    """What is known of a tool result.
+    """The facts of a tool result.
 
     stored: its whole text as stored; None if it was never stored, with the reason in `missing`.
     why: why it left or stays, in words.
@@ -137,7 +137,7 @@ class EngineHand:
 
 
 def _undo(before: InWindow | None) -> list[str]:
-    """Return the acts that bring back the marks that a result had."""
+    """Return the acts that restore a result's earlier marks."""
     if before is None:
         return []
     orders = (("pinned", "pin"), ("vetoed", "veto"), ("dropping", "drop"), ("restoring", "restore"))

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from pagein.errors import (
     BrokenConnection,
     ChildModelError,
-    Overloaded,
+    OverloadedProvider,
     RefusedKey,
     RefusedRequest,
     UnknownModel,
@@ -120,7 +120,7 @@ def http_error(
     if status == _NO_MODEL:
         return UnknownModel(f"the provider has no model {named}: {words}")
     if status in _BUSY:
-        return Overloaded(f"{named} is overloaded: {words}", retry_after)
+        return OverloadedProvider(f"{named} is overloaded: {words}", retry_after)
     if status >= _FAILED:
         return BrokenConnection(f"the provider of {named} failed: {words}", was_sent=False)
     return RefusedRequest(f"the provider refused the request to {named}: {words}")

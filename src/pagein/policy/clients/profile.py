@@ -155,7 +155,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class ResultReading:
+class InterpretedResult:
     """A profile's reading of a result and its call.
 
     effect: the effect of the call.
@@ -171,9 +171,9 @@ class ResultReading:
 
 
 @lru_cache(maxsize=32)  # asked when a result is answered and when it was sent
-def reading_of(profile: Profile, call: ToolCall, result: ToolResult) -> ResultReading:
+def reading_of(profile: Profile, call: ToolCall, result: ToolResult) -> InterpretedResult:
     """Return a profile's reading of a result and its call."""
-    return ResultReading(
+    return InterpretedResult(
         profile.effect_of(call),
         profile.is_failure(call, result),
         profile.is_repeat(call, result),

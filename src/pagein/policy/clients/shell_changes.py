@@ -173,6 +173,6 @@ def _is_harmless(words: Sequence[str]) -> bool:
 
 
 def _is_check(words: Sequence[str]) -> bool:
-    """Return whether a command only checks or tests, so that the sources stay unchanged without other options."""
+    """Return whether a command only checks or tests. Such a command changes sources only by further options."""
     are_safe = all(_CHECK_OPTION.fullmatch(word) for word in words if word.startswith("-"))
     return are_safe and _CHECKS.match(" ".join(words)) is not None

@@ -1,4 +1,4 @@
-"""Look up the quotes of a reply in the texts that the child was asked about.
+"""Look up the quotes of a reply in the child's targets.
 
 Rules of this file
 ------------------
@@ -22,7 +22,7 @@ _LONGEST: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class QuotedText:
-    """A text that a child was asked about.
+    """The text of a child's target.
 
     version: of the object, from 1; None if the object has no versions.
     shown: characters of the text that the child was shown, as start and end; None for all of it.

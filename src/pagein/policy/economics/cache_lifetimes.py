@@ -60,7 +60,7 @@ def reserve_of(saved: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class UpcomingRequest:
-    """A request that is about to be sent.
+    """A request before it is sent.
 
     at: time of sending. size: tokens.
     new: tokens certain to be written.

@@ -200,7 +200,7 @@ def account_after_call(account: Account, moment: Moment, economics: Economics) -
 
 @dataclass(frozen=True, slots=True)
 class CallOutlook:
-    """What a decision begins with.
+    """The outlook of a call at the start of a decision.
 
     alone: the account after this call, if the window is left alone.
     is_cold: as `is_cold` tells. is_user_turn: as `is_user_turn` tells.
@@ -212,7 +212,7 @@ class CallOutlook:
 
 
 def call_outlook(account: Account, moment: Moment, economics: Economics) -> CallOutlook:
-    """Return what a decision before this call begins with."""
+    """Return the outlook of a call for a decision before the call."""
     alone = account_after_call(account, moment, economics)
     return CallOutlook(alone, is_cold(moment, economics), is_user_turn(moment, economics))
 

@@ -41,16 +41,16 @@ class ResidencyPreset:
 
     @property
     def measured(self) -> str:
-        """What it comes to on the recorded sessions."""
+        """The preset's figures on the recorded sessions, in words."""
         return PRESET_FIGURES[self.name]
 
     def masked_in(self, sessions: Masking) -> ArgumentRules | None:
-        """Return which arguments may be masked; None where they are masked in no session."""
+        """Return the rules for masks; None if no session has masks."""
         return None if sessions == "never" else replace(self.masks, guarded=sessions == "guarded")
 
     @property
     def with_masks(self) -> Residency:
-        """The settings for hosts that can stop a call that quotes a mask."""
+        """The preset's residency for hosts that block a call with a mask in its text."""
         return replace(self.residency, arguments=self.masks)
 
 

@@ -116,7 +116,7 @@ class ResidentSet:
 
     @property
     def work(self) -> SessionWork:
-        """What the session has done."""
+        """The session's work so far."""
         return self._waiting.work
 
     def with_work(self, work: SessionWork) -> "ResidentSet":

@@ -20,7 +20,7 @@ Form: TypeAlias = Literal["result", "server", "replaced", "texts", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A tool result or an argument text in the window, open to eviction or masking one day.
+    """A tool result or an argument text in the window that may be evicted or masked one day.
 
     message, block: place in the request.
     born: the model call, from 0, that first saw it; results of one group share this.
@@ -59,8 +59,6 @@ class Resident:
         return max(0, self.tokens - self.stays)
 
     def behind(self, before: Mapping[int, int]) -> "Resident":
-        """Return the resident with the new number of tokens in front of its message; itself if the message is not
-        listed.
-        """
+        """Return the resident with the new number of tokens in front of the message; unchanged if not listed."""
         place = before.get(self.message, self.before)
         return self if place == self.before else replace(self, before=place)

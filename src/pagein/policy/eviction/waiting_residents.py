@@ -162,7 +162,7 @@ class WaitingResidents:
         )
 
     def _visit(self, key: str, file: _File, rules: Iterable[ResidencyRule]) -> "WaitingResidents":
-        """Store a file, and queue its residents for these rows."""
+        """Store a file, and queue the file's residents for the rows."""
         queues = self._queues
         for rule in rules:
             if rule.wait is not None:

@@ -1,10 +1,10 @@
-"""The texts of the parts of an assembled prompt. All headers are constants, so that equal contents give equal bytes."""
+"""The texts of the parts of an assembled prompt. Headers are constants, so that equal contents give equal bytes."""
 
 import re
 from collections.abc import Iterable
 from typing import Final
 
-from pagein.model.laid_prompts import Said
+from pagein.model.laid_prompts import HistoryMessage
 from pagein.policy.tiers.tier_values import HISTORY, SYMBOL, URL
 
 ACKNOWLEDGEMENT: Final = "Ok."
@@ -22,7 +22,7 @@ def file_text(path: str, text: str) -> str:
 
 
 def item_text(key: str, text: str) -> str:
-    """An item that stands in a block of its own."""
+    """The text of an item with its own block."""
     if key.startswith(SYMBOL):
         return f"## Symbols of {key.removeprefix(SYMBOL)}\n\n{text}"
     if key.startswith(URL):
@@ -30,8 +30,8 @@ def item_text(key: str, text: str) -> str:
     return file_text(key, text)
 
 
-def tier_text(tier: str, items: Iterable[tuple[str, str]], said: Iterable[Said]) -> str:
-    """A tier as one text: symbol entries, files, messages. "" for an empty tier.
+def tier_text(tier: str, items: Iterable[tuple[str, str]], said: Iterable[HistoryMessage]) -> str:
+    """The text of a tier: symbol entries, files, messages. "" for an empty tier.
 
     items: keys and texts.
     """

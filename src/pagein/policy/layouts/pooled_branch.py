@@ -153,13 +153,13 @@ class BranchFold:
 
 @lru_cache(maxsize=8)
 def count_for(model: str) -> Count:
-    """Return the function that counts the tokens of a text for a model, which remembers the texts that it counted."""
+    """Return a function from a text to the model's tokens. The function remembers counted texts."""
     counter = counter_for(model)
     return lru_cache(_COUNTED)(lambda text: float(ceil(counter.count(text))))
 
 
 def _compacted(branch: PooledBranch) -> PooledBranch:
-    """Begin the window anew. What it cost and saved so far stays."""
+    """Begin the window anew. Costs and savings so far stay."""
     gone = branch.window
     window = PooledWindow(epochs=gone.epochs + 1, absent=gone.absent, bill=gone.bill, saved=gone.saved)
     state = replace(branch.state, window=window, edited=frozenset())

@@ -40,7 +40,7 @@ class PooledFold:
     terms: CacheTerms = field(default_factory=CacheTerms)
 
     def step(self, before: PooledRequest, body: Body) -> PooledRequest:
-        """Return the state behind an entry that is no request."""
+        """Return the state behind an entry other than a request."""
         walk = self.pools.step(before.walk, body)
         if isinstance(body, MessageEntry):
             edited = before.edited.difference(self._read(before.walk, body.message))
@@ -59,7 +59,7 @@ class PooledFold:
         cold: bool = False,
         prefix: float = 0.0,
     ) -> PooledRequest:
-        """Return the state at a request, behind the entries of all its messages.
+        """Return the state at a request, behind the entries of the request's messages.
 
         conversation: all messages. Those of the last request come first, unchanged.
         texts: the texts of contents, by version; None for those that the messages tell.
@@ -72,13 +72,13 @@ class PooledFold:
         return self.show(before, facts)
 
     def show(self, before: PooledRequest, facts: WindowFacts) -> PooledRequest:
-        """Return the state at a request with these facts. Those about edits come from the state before."""
+        """Return the state at a request with the given facts. Facts about edits come from the state before."""
         facts = replace(facts, edited=before.edited)
         window = next_window(before.window, before.walk.state, facts, self.rules, self.terms)
         return PooledRequest(self.pools.step(before.walk, RequestSent(0, window.messages)), window)
 
     def _read(self, walk: PoolWalk, message: Message) -> Iterator[str]:
-        """Yield the files that results of a message show: what these hold may come from elsewhere than the calls."""
+        """Yield the files in the results of a message. Content there may have another origin than the calls."""
         for block in message.blocks:
             call = walk.calls.get(block.call_id) if isinstance(block, ToolResult) else None
             effect = None if call is None else walk.profile.effect_of(call)
@@ -87,7 +87,7 @@ class PooledFold:
                     yield self.pools.file_id(walk, absolute_path(access.path, walk.folder))
 
     def _edited(self, walk: PoolWalk, message: Message) -> Iterator[str]:
-        """Yield the files that the calls of a message change in a way that the calls show."""
+        """Yield the files whose change is visible in the calls of a message."""
         for block in message.blocks:
             if isinstance(block, ToolCall):
                 effect = walk.profile.effect_of(block)

@@ -1,4 +1,4 @@
-"""The window of the pooled layout: which contents stand where, from one request to the next.
+"""The window of the pooled layout: the contents and their places, from request to request.
 
 Contents stand behind the messages after which they became active. A content that is no longer active stays there until
 taking it out pays, because everything behind it is then written again. What is shown does not change in between.
@@ -110,7 +110,7 @@ NO_WINDOW: Final = PooledWindow()
 
 @dataclass(frozen=True, slots=True)
 class WindowFacts:
-    """What the next request brings.
+    """The facts of the next request.
 
     new: its messages behind those of the last request.
     texts: the texts of contents, by version.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
-from pagein.model.laid_prompts import LaidBlock, LaidPrompt, LayoutFacts, PromptContents, Said
+from pagein.model.laid_prompts import HistoryMessage, LaidBlock, LaidPrompt, LayoutFacts, PromptContents
 from pagein.policy.layouts.conversation_blocks import LOOKBACK, MOST_MARKS
 from pagein.policy.layouts.item_texts import (
     ACKNOWLEDGEMENT,
@@ -179,11 +179,11 @@ class _TieredPrompt:
             return contents.symbols[key.removeprefix(SYMBOL)]
         return contents.urls[key.removeprefix(URL)] if key.startswith(URL) else contents.files[key]
 
-    def _said(self, key: str) -> Said:
+    def _said(self, key: str) -> HistoryMessage:
         return self.contents.history[_number(key)]
 
 
-def _messages(tier: Tier, said: Sequence[Said]) -> Iterator[_Draft]:
+def _messages(tier: Tier, said: Sequence[HistoryMessage]) -> Iterator[_Draft]:
     for place, one in enumerate(said, 1):
         yield one.role, tier, one.text, place == len(said)
 

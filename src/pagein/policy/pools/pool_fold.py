@@ -224,7 +224,7 @@ class PoolFold:
         return _with(walk, index_object(walk.state, found))
 
     def _deed(self, walk: PoolWalk, deed: FileDeed, lost: Collection[str]) -> PoolWalk:
-        """Follow what a call did to a file. lost: paths of files that the call shows to be other than they were known."""
+        """Follow the effect of a call on a file. lost: paths of files whose known content the call disproves."""
         object_id = self.file_id(walk, deed.path)
         if deed.deed == "move" and deed.other in walk.paths:
             object_id, replaced = walk.paths[deed.other], walk.paths.get(deed.path)

@@ -176,7 +176,7 @@ def note_call(
 
 
 def trim(state: PoolState, rules: PoolRules = USUAL) -> PoolState:
-    """Let go what is neither recent nor pinned."""
+    """Deactivate objects that are neither recent nor pinned."""
     oldest = state.turn - rules.recent_turns
     window: list[WindowSlot] = []
     of_turn: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""The files that a shell command writes, moves or deletes, by the words of the command: what is shown of them is out of date.
+"""Find the files that a shell command writes, moves or deletes. The texts shown of them before are out of date.
 
 Best effort: a program may write any file. Only commands that name what they write are looked at.
 """
@@ -21,9 +21,9 @@ _RESTORES: Final = frozenset(["checkout", "restore"])
 
 
 def written_paths(call: ToolCall, folder: str) -> Mapping[str, bool]:
-    """Return the files that a call of a shell changes, absolute where the folder is known, and whether it writes them.
+    """Return the paths that a shell call changes, and for each path whether the call writes the file.
 
-    A file that it moves or deletes is not written.
+    False stands for a moved or deleted file. Paths are absolute where the folder is known.
 
     folder: the session's working folder, "" if unknown.
     """
@@ -39,7 +39,7 @@ def written_paths(call: ToolCall, folder: str) -> Mapping[str, bool]:
 
 
 def _changed(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the files that one command changes, and whether it writes them."""
+    """Yield each path that a command changes, with True for a written file."""
     for place, word in enumerate(words):
         target = word.lstrip("12&") if word.startswith((">", "1>", "2>", "&>")) else ""
         if target.startswith(">"):

@@ -1,4 +1,4 @@
-"""What must not be stored (law 9), and its redaction from messages: excluded files, calls that may show them, keys.
+"""Content that must not be stored (law 9), and the redaction from messages: excluded files, calls about them, keys.
 
 Rules of this file
 ------------------

@@ -18,7 +18,7 @@ from typing import Final
 
 from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
 from pagein.policy.tiers.tier_rules import TierRules
-from pagein.policy.tiers.tier_values import BAND_OF, BANDS, Sighting, Tier, TierItem, TierState, tier_for
+from pagein.policy.tiers.tier_values import BAND_OF, BANDS, RequestItem, Tier, TierItem, TierState, tier_for
 from pagein.policy.tiers.tracker import Move, TierOutcome, is_different
 from pagein.policy.tiers.transitions import moved
 
@@ -28,7 +28,7 @@ _NEW_ENTRIES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class CacheTerms:
-    """The costs of a provider's cache, and its way to find an entry.
+    """A provider's cache prices, and the rule to find an entry.
 
     read, write: prices of a token, as multiples of uncached input.
     anywhere: whether every prefix of an earlier prompt can be read, not only those with a breakpoint.
@@ -58,7 +58,7 @@ class TierSurroundings:
 
 def place_items(
     state: TierState,
-    given: Sequence[Sighting],
+    given: Sequence[RequestItem],
     rules: TierRules,
     terms: CacheTerms,
     around: TierSurroundings,
@@ -97,7 +97,7 @@ def place_items(
     return TierOutcome(after, _moves(state, items))
 
 
-def _aged(known: TierItem | None, one: Sighting, rules: TierRules, modified: Collection[str]) -> TierItem:
+def _aged(known: TierItem | None, one: RequestItem, rules: TierRules, modified: Collection[str]) -> TierItem:
     digest = one.digest or ""
     if known is None:
         return TierItem(digest)
@@ -108,7 +108,7 @@ def _aged(known: TierItem | None, one: Sighting, rules: TierRules, modified: Col
     return replace(aged, digest=digest, changes=known.changes + is_changed)
 
 
-def _first(state: TierState, given: Sequence[Sighting], rules: TierRules, around: TierSurroundings) -> TierOutcome:
+def _first(state: TierState, given: Sequence[RequestItem], rules: TierRules, around: TierSurroundings) -> TierOutcome:
     """Place all items of a first request by their references: nothing is cached yet."""
     references = around.references or {}
     known = [one for one in given if one.digest is not None]

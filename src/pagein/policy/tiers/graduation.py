@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pagein.policy.tiers.tier_rules import TierRules
-from pagein.policy.tiers.tier_values import BAND_OF, Sighting, TierState
+from pagein.policy.tiers.tier_values import BAND_OF, RequestItem, TierState
 from pagein.policy.tiers.tracker import is_different
 
 _STABLE = BAND_OF["L3"].entry_n
@@ -22,15 +22,15 @@ class ActiveList:
     ripple: whether this set differs from the one before.
     """
 
-    items: tuple[Sighting, ...]
+    items: tuple[RequestItem, ...]
     listed: frozenset[str]
     ripple: bool
 
 
 def active_list(
     state: TierState,
-    items: Sequence[Sighting],
-    history: Sequence[Sighting],
+    items: Sequence[RequestItem],
+    history: Sequence[RequestItem],
     rules: TierRules,
     modified: Collection[str] = (),
 ) -> ActiveList:
@@ -48,7 +48,7 @@ def active_list(
     return ActiveList((*standing, *messages), listed, ripple)
 
 
-def _stays(state: TierState, one: Sighting, rules: TierRules, modified: Collection[str]) -> bool:
+def _stays(state: TierState, one: RequestItem, rules: TierRules, modified: Collection[str]) -> bool:
     known = state.items.get(one.key)
     if known is None or known.n < _STABLE or one.key in modified:
         return True
@@ -56,7 +56,7 @@ def _stays(state: TierState, one: Sighting, rules: TierRules, modified: Collecti
 
 
 def graduated_history(
-    state: TierState, history: Sequence[Sighting], rules: TierRules, *, ripple: bool
+    state: TierState, history: Sequence[RequestItem], rules: TierRules, *, ripple: bool
 ) -> frozenset[str]:
     """The keys of messages that leave the active list."""
     if not rules.target_tokens or rules.history_place == "conversation":

@@ -15,7 +15,7 @@ from pagein.model.tier_notes import TierNote
 from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.tier_rules import SEED, TierRules
 from pagein.policy.tiers.tier_steps import TierFacts, TierStep, step_tiers
-from pagein.policy.tiers.tier_values import HISTORY, START, SYMBOL, URL, Sighting, TierState
+from pagein.policy.tiers.tier_values import HISTORY, START, SYMBOL, URL, RequestItem, TierState
 from pagein.policy.tiers.tracker import without_prefix
 
 
@@ -48,7 +48,7 @@ class TierInput:
     modified, references, restarted, cold: as in `TierFacts`.
     """
 
-    items: tuple[Sighting, ...]
+    items: tuple[RequestItem, ...]
     unselected: frozenset[str] = frozenset()
     modified: frozenset[str] = frozenset()
     references: Mapping[str, int] = field(default_factory=dict)
@@ -103,10 +103,10 @@ def with_covered(tiers: Tiers, covered: int) -> Tiers:
 
 
 def _facts(seen: Mapping[str, tuple[str, float]], unselected: Collection[str], note: TierNote) -> TierFacts:
-    kinds: dict[str, list[Sighting]] = {SYMBOL: [], HISTORY: [], URL: [], "": []}
+    kinds: dict[str, list[RequestItem]] = {SYMBOL: [], HISTORY: [], URL: [], "": []}
     for key, (digest, tokens) in seen.items():
         kind = next(one for one in kinds if key.startswith(one))
-        kinds[kind].append(Sighting(key, digest, tokens))
+        kinds[kind].append(RequestItem(key, digest, tokens))
     history = sorted(kinds[HISTORY], key=lambda one: int(one.key.removeprefix(HISTORY)))
     return TierFacts(
         tuple(kinds[""]),

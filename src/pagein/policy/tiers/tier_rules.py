@@ -67,13 +67,13 @@ class TierRules:
 
     @property
     def target_tokens(self) -> float:
-        """The size that a cached block should have, in tokens; 0 for no gating."""
+        """The wanted size of a cached block in tokens; 0 for no gating."""
         return self.cache_min_tokens * self.cache_buffer_multiplier
 
 
 @dataclass(frozen=True, slots=True)
 class TierChoice:
-    """What a choice decides.
+    """A choice in two forms, after the seed design and corrected, with the reason.
 
     seed, corrected: what holds in the seed design, and with the correction.
     why: what went wrong.

@@ -11,7 +11,7 @@ from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
 from pagein.policy.tiers.frozen_order import CacheTerms, TierSurroundings, place_items
 from pagein.policy.tiers.graduation import active_list
 from pagein.policy.tiers.tier_rules import TierRules
-from pagein.policy.tiers.tier_values import PLACEHOLDER, SYMBOL, Sighting, TierItem, TierState, symbol_key
+from pagein.policy.tiers.tier_values import PLACEHOLDER, SYMBOL, RequestItem, TierItem, TierState, symbol_key
 from pagein.policy.tiers.tracker import TierOutcome, track, with_symbols, without_absent
 
 _NOTHING: Final[frozenset[str]] = frozenset()
@@ -31,17 +31,17 @@ class TierFacts:
     cold: whether the provider's cache holds nothing of the last request.
     """
 
-    files: tuple[Sighting, ...] = ()
+    files: tuple[RequestItem, ...] = ()
     selected: frozenset[str] = _NOTHING
-    symbols: tuple[Sighting, ...] = ()
-    urls: tuple[Sighting, ...] = ()
-    history: tuple[Sighting, ...] = ()
+    symbols: tuple[RequestItem, ...] = ()
+    urls: tuple[RequestItem, ...] = ()
+    history: tuple[RequestItem, ...] = ()
     modified: frozenset[str] = _NOTHING
     references: Mapping[str, int] = field(default_factory=dict)
     restarted: bool = False
     cold: bool = False
 
-    def all_items(self) -> Sequence[Sighting]:
+    def all_items(self) -> Sequence[RequestItem]:
         """Every item of the request."""
         return (*self.files, *self.symbols, *self.urls, *self.history)
 
@@ -84,7 +84,7 @@ def step_tiers(state: TierState, facts: TierFacts, rules: TierRules, terms: Cach
     return TierStep(replace(tracked, state=replace(tracked.state, listed=active.listed)), active.ripple)
 
 
-def _listed(state: TierState, facts: TierFacts, changed: Collection[str]) -> list[Sighting]:
+def _listed(state: TierState, facts: TierFacts, changed: Collection[str]) -> list[RequestItem]:
     """The selected files with their symbol entries, and every tracked item that changed."""
     with_entries = facts.selected | {symbol_key(path) for path in facts.selected}
     return [
@@ -95,7 +95,7 @@ def _listed(state: TierState, facts: TierFacts, changed: Collection[str]) -> lis
     ]
 
 
-def _has_changed(known: TierItem, one: Sighting) -> bool:
+def _has_changed(known: TierItem, one: RequestItem) -> bool:
     """Whether an item in a cached tier has new content. A placeholder is not compared, because its content was never
     measured.
     """

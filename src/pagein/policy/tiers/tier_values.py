@@ -65,8 +65,8 @@ class TierItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
-    """An item as a request has it.
+class RequestItem:
+    """An item in a request.
 
     digest: identifies its content; None for content that could not be read.
     tokens: size of its text.

@@ -16,7 +16,7 @@ from pagein.policy.tiers.tier_values import (
     HISTORY,
     PLACEHOLDER,
     SYMBOL,
-    Sighting,
+    RequestItem,
     Tier,
     TierItem,
     TierState,
@@ -49,7 +49,7 @@ class TierOutcome:
 
 def track(
     state: TierState,
-    active: Sequence[Sighting],
+    active: Sequence[RequestItem],
     rules: TierRules,
     *,
     modified: Collection[str] = (),

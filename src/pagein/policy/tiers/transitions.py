@@ -1,4 +1,4 @@
-"""The transitions of an item between tiers, as one table. The documentation prints it.
+"""The table of an item's transitions between tiers. The documentation prints the table.
 
 Rules of this file
 ------------------
@@ -30,7 +30,7 @@ EVENTS: Final[Mapping[Event, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What becomes of an item.
+    """The tier and the N of an item after an event.
 
     to: its tier from now on.
     n: its N from now on; None for one more than before.

@@ -1,4 +1,4 @@
-"""A request body: its messages, decoded and named, the session that it names, and the bytes to send.
+"""A request body: messages, decoded and named, the named session, and the bytes to send.
 
 Rules of this file
 ------------------

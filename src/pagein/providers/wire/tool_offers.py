@@ -44,7 +44,7 @@ def with_tools(fields: Mapping[str, bytes], api: Api, offers: Sequence[ToolOffer
 
 
 def with_deferral(fields: Mapping[str, bytes], api: Api, names: Collection[str]) -> Mapping[str, bytes]:
-    """Defer the client's tools of these names, and add the provider's tool that searches for them.
+    """Defer the client's tools with the given names, and add the provider's search tool.
 
     The same fields without a tool to defer, and for the tool that the request forces. A deferred tool keeps its place.
     """
@@ -85,7 +85,7 @@ def _names_of_deferred(tools: bytes, api: Api) -> frozenset[str]:
 
 
 def search_tool(fields: Mapping[str, bytes], api: Api) -> str:
-    """The name of the tool that searches for deferred ones, if it is among the tools; else ""."""
+    """The name of the provider's search tool among the tools; "" without a search tool."""
     deferral = format_named(api).tools.deferral
     name = "" if deferral is None else str(deferral.search["name"])
     return name if name in names_of(fields, api) else ""

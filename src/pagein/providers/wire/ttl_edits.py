@@ -116,7 +116,7 @@ def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
 
 
 def split_ttl(request: WireRequest, place: Address) -> WireRequest:
-    """Give every breakpoint up to a block one hour, add one at the block, and give those behind it five minutes.
+    """Set breakpoints up to a block to one hour, add a breakpoint there, and set later ones to five minutes.
 
     If four breakpoints are taken, the last one in front of the block is dropped: the look-back from the block finds its
     entry. Returns the same request if there is no such breakpoint, or none behind the block.

@@ -1,4 +1,4 @@
-"""The contract of a wire format: everything that differs between the ways in which providers write requests and answers.
+"""The contract of a wire format: every difference between the providers' notations of requests and answers.
 
 A format is one `WireFormat` value, made in a folder of its own beside this module, with a row in `formats.FORMATS`. All
 other code asks the value; it never compares names of formats. `pagein.testing.wire_format` checks an implementation.
@@ -34,7 +34,7 @@ class Render(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServerResultForm:
-    """How results of tools that the provider runs stand in a message of the model.
+    """The form of results of the provider's own tools in a message of the model.
 
     results: the results of finished calls among the neutral blocks of a message.
     with_stubs: puts texts in place of blocks of a message, given by block, and removes everything that could point to
@@ -93,7 +93,7 @@ class RequestForm:
 
 @dataclass(frozen=True, slots=True)
 class DeferralForm:
-    """How tools stay out of the prompt until the model finds them by a search.
+    """The form of deferred tools, which stay out of the prompt until a search finds them.
 
     search: the definition of the provider's tool that searches; its `name` is in no use by clients.
     tokens: its tokens in the prompt.
@@ -177,7 +177,7 @@ class CacheForm:
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """How an answer is written, and the messages that continue it.
+    """The form of an answer, and of the messages that continue an answer.
 
     usage_field: the field of an answer, or of an event of a stream, that holds the usage.
     usage: reads this field.
@@ -205,7 +205,7 @@ class AnswerForm:
 
 @dataclass(frozen=True, slots=True)
 class ValidityForm:
-    """Which requests the provider accepts.
+    """The rules for requests that the provider accepts.
 
     turns: converts a body to turns, the input of the rules.
     rules: the rules by id. Several formats may share a rule: then it is the same value under the same id.

@@ -14,9 +14,9 @@ from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.read_events import FileRead
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.window_files import FileChains, FileStatement
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.model_calls import Block, without_gutter
 from pagein.replay.prompt.prompt_changes import ReadAgain, Removable
-from pagein.replay.prompt.recording import BillableSession
 
 
 class RecordedRereads:

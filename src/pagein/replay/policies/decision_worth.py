@@ -35,10 +35,10 @@ from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.frontier import Frontier
 from pagein.replay.policies.keepalive_bill import Course, KeptLedger
 from pagein.replay.policies.ledger import Ledger, Recall
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_changes import NOTHING, Hide, MaskedArguments, PreviewedBlock, ReadAgain, Removable
 from pagein.replay.prompt.prompt_sizes import SizedCall
-from pagein.replay.prompt.recording import BillableSession
 
 _MOST_WORK: Final = 400_000
 """Maximum number of calls billed again for one session. Above it only the total saving is computed, not the parts."""
@@ -97,7 +97,7 @@ class Steps:
     def _note_shown_once(
         self, sized: SizedCall, hide: Hide, prepared: WindowRequest, session: Session, prices: Economics | None
     ) -> None:
-        """Record results that this request shows once, and the stubs of those that the request before showed."""
+        """Record the results that a request shows once, and the stubs of those that the previous request showed."""
         at, index, shown = sized.call.at, sized.call.index, prepared.shown_once
         opened = None if prepared.opened is None else prepared.opened.reason
         if opened == MASKED_ON_ENTRY:

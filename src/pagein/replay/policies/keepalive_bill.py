@@ -16,7 +16,6 @@ from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ledger import SYSTEM_POSITION, Ledger, Policy
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, SizedCall
-from pagein.replay.prompt.recording import BillableSession
 
 
 class KeepAlivePolicy(Policy, Protocol):

@@ -23,10 +23,10 @@ from pagein.replay.policies.ablation import FULL, planner_settings
 from pagein.replay.policies.keepalive_bill import Course, said_in
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_changes import Hide
 from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, SizedCall
-from pagein.replay.prompt.recording import BillableSession
 
 
 class KeepAlivePagein(PageinPolicy):

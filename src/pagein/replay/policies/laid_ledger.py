@@ -15,10 +15,10 @@ from pagein.replay.policies.laid_sessions import LaidSession, WantedText
 from pagein.replay.policies.ledger import RECALL_OUTPUT
 from pagein.replay.policies.stress_needs import StressNeeds
 from pagein.replay.policies.tally import Tally, Trace
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.prompt_sizes import ONE_HOUR, SizedCall
 from pagein.replay.prompt.prompt_window import PARTS, Part
 from pagein.replay.prompt.recorded_needs import Needs, Quote
-from pagein.replay.prompt.recording import BillableSession
 
 _SYSTEM: Final = 1
 

@@ -19,9 +19,9 @@ from pagein.policy.layouts.pooled_window import PAGEIN, PooledRules
 from pagein.policy.pools.pool_fold import START, PoolFold
 from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.model_calls import Block, strings_in, without_gutter
 from pagein.replay.prompt.prompt_sizes import SizedCall
-from pagein.replay.prompt.recording import BillableSession
 
 ACTIVATE: Final = "activate"
 POOL_TOOLS: Final = 640.0

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from pagein.model.entries import MessageEntry
-from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents, Said
+from pagein.model.laid_prompts import HistoryMessage, LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.messages import Message, ToolResult
 from pagein.policy.layouts.conversation_blocks import message_blocks
 from pagein.policy.layouts.pool_lines import reference_line
@@ -17,11 +17,11 @@ from pagein.policy.pools.pool_fold import CONTEXT_TOOLS, START, PoolFold
 from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.tier_fold import NO_TIERS, TierInput, apply_note, difference
 from pagein.policy.tiers.tier_rules import PAGEIN
-from pagein.policy.tiers.tier_values import HISTORY, Sighting
+from pagein.policy.tiers.tier_values import HISTORY, RequestItem
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.laid_sessions import RecordedConversation, WantedText
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.prompt_sizes import SizedCall
-from pagein.replay.prompt.recording import BillableSession
 
 
 class TieredSession:
@@ -42,7 +42,7 @@ class TieredSession:
     def _reset(self) -> None:
         self._walk = self._start
         self._tiers = NO_TIERS
-        self._said: list[Said] = []
+        self._said: list[HistoryMessage] = []
         self._texts: dict[str, str] = {}  # by path
         self._digests: dict[str, str] = {}
         self._covered = 0
@@ -79,7 +79,7 @@ class TieredSession:
                 self._texts[path] = text
         return frozenset(changed)
 
-    def _as_said(self, message: Message) -> Said | None:
+    def _as_said(self, message: Message) -> HistoryMessage | None:
         def reference(result: ToolResult) -> str | None:
             one = self._walk.state.index.get(result.call_id)
             if one is None or one.place is not None or one.tool in CONTEXT_TOOLS:
@@ -93,12 +93,12 @@ class TieredSession:
         # distinct texts, so that two equal messages have their own sizes
         text = "\n".join((f"[{len(self._said)}]", *(block.text for block in blocks)))
         self._talk.set_size(text, sum(block.tokens for block in blocks))
-        return Said("assistant" if message.role == "assistant" else "user", text)
+        return HistoryMessage("assistant" if message.role == "assistant" else "user", text)
 
     def _place(self, changed: frozenset[str], *, cold: bool) -> None:
-        items = [Sighting(path, self._digest(text), self._talk.count(text)) for path, text in self._texts.items()]
+        items = [RequestItem(path, self._digest(text), self._talk.count(text)) for path, text in self._texts.items()]
         items += [
-            Sighting(f"{HISTORY}{number}", self._digest(one.text), self._talk.count(one.text))
+            RequestItem(f"{HISTORY}{number}", self._digest(one.text), self._talk.count(one.text))
             for number, one in enumerate(self._said[:-1])
         ]
         given = TierInput(tuple(items), modified=changed, cold=cold)

@@ -16,6 +16,7 @@ from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.shown_blocks import ShownBlocks
 from pagein.replay.policies.stress_needs import StressNeeds
 from pagein.replay.policies.tally import Tally, Trace
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.hidden_tokens import HiddenGrowth
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_changes import (
@@ -29,7 +30,6 @@ from pagein.replay.prompt.prompt_changes import (
 from pagein.replay.prompt.prompt_sizes import SizedCall
 from pagein.replay.prompt.prompt_window import Part, PromptWindow
 from pagein.replay.prompt.recorded_needs import Holder, Needs
-from pagein.replay.prompt.recording import BillableSession
 
 Recall: TypeAlias = Literal["slice", "full"]
 Changes: TypeAlias = dict[int, tuple[tuple[object, ...], Part, float]]

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.prices.token_prices import charge
 from pagein.replay.policies.tally import Tally
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 
 _MIN_TOKENS, _RESULT_STUB, _ARGUMENT_STUB = 100.0, 40.0, 15.0
 _ARGUMENT_FROM, _ARGUMENT_KEPT = 1200, 200

@@ -39,11 +39,11 @@ from pagein.replay.policies.keepalive_bill import Course
 from pagein.replay.policies.ledger import Ledger, Recall
 from pagein.replay.policies.tally import Tally
 from pagein.replay.policies.turn_removal import TurnLedger
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.context_limit import window_of
 from pagein.replay.prompt.model_calls import Block, strings_in
 from pagein.replay.prompt.prompt_changes import NOTHING, Hide, MaskedArguments, PreviewedBlock, ReadAgain, Removable
 from pagein.replay.prompt.prompt_sizes import ONE_HOUR, SizedCall
-from pagein.replay.prompt.recording import BillableSession
 
 USUAL: Final = Settings()
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pagein.engine.log.pageout import text_name
 from pagein.engine.log.request_draft import WindowPiece
 from pagein.model.entries import EpochEntry, PagedOut
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_changes import MaskedArguments, Removable, RemovedTurns
-from pagein.replay.prompt.recording import BillableSession
 
 
 @dataclass(slots=True)

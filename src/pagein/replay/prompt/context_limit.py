@@ -3,7 +3,7 @@
 from typing import Final
 
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 
 LARGE_WINDOW: Final = 1_000_000
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from pagein.model.messages import Message, Usage
-from pagein.replay.readers.blocks import SessionCalls, anthropic_usage
+from pagein.replay.readers.blocks import ToolCallIndex, anthropic_usage
 from pagein.replay.readers.request_units import blocks
 from pagein.replay.readers.row_fields import Row, count, number, object_at, objects, text
 from pagein.replay.readers.rows import decode_json
 
 
-def answer(response: object, calls: SessionCalls, at: float | None, model: str | None) -> Message | None:
+def answer(response: object, calls: ToolCallIndex, at: float | None, model: str | None) -> Message | None:
     """Return the assistant message of a response; None for other input.
 
     response: an object, JSON text, or the text of an event stream.

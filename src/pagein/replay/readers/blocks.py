@@ -11,8 +11,8 @@ REMINDER: Final = "<system-reminder>"
 
 
 @dataclass(slots=True)
-class SessionCalls:
-    """The tool calls of a session so far. A result names only the call; the call names the tool.
+class ToolCallIndex:
+    """The index of a session's tool calls so far. A result names only the call; the call names the tool.
 
     cwd: folder of the session; paths inside it are reported relative to it.
     """
@@ -46,7 +46,7 @@ class SessionCalls:
         return self._answered.get(call_id, (call_id, ""))
 
 
-def content_blocks(content: object, calls: SessionCalls, injected: str | None = None) -> tuple[Block, ...]:
+def content_blocks(content: object, calls: ToolCallIndex, injected: str | None = None) -> tuple[Block, ...]:
     """Return the blocks of a message's content, text or list."""
     if isinstance(content, str):
         return (text_block(content, injected),) if content else ()
@@ -60,7 +60,7 @@ def text_block(words: str, injected: str | None = None) -> Text:
     return Text(words, injected)
 
 
-def _block(row: Row, calls: SessionCalls, injected: str | None) -> Block:
+def _block(row: Row, calls: ToolCallIndex, injected: str | None) -> Block:
     kind = text(row, "type") or "unknown"
     if kind == "text":
         return text_block(text(row, "text") or "", injected)
@@ -74,7 +74,7 @@ def _block(row: Row, calls: SessionCalls, injected: str | None) -> Block:
     return image(row) if kind == "image" else Other(kind, json_text(row))
 
 
-def result_of_block(row: Row, calls: SessionCalls, shown: ShownLines | None = None) -> ToolResult:
+def result_of_block(row: Row, calls: ToolCallIndex, shown: ShownLines | None = None) -> ToolResult:
     """Return the tool result of a block."""
     call_id, name = calls.answers(text(row, "tool_use_id") or "")
     words, images = flat(row.get("content"))

@@ -19,7 +19,7 @@ from pagein.model.messages import (
     Usage,
 )
 from pagein.replay.readers.attachments import attachment_text
-from pagein.replay.readers.blocks import SessionCalls, anthropic_usage, content_blocks, result_of_block
+from pagein.replay.readers.blocks import ToolCallIndex, anthropic_usage, content_blocks, result_of_block
 from pagein.replay.readers.claude_tree import Lane, Thread, lanes, thread, to_decode
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
@@ -39,7 +39,7 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
         head = _head(source, lane, said)
         tally = UsageTally()
         yield RecordedSession(
-            head, _entries(source, said, _ClaudePass(said.last, SessionCalls(head.cwd), tally)), tally
+            head, _entries(source, said, _ClaudePass(said.last, ToolCallIndex(head.cwd), tally)), tally
         )
 
 
@@ -91,7 +91,7 @@ class _ClaudePass:
     """The state of the second pass. placed: number of messages before the one with this uuid."""
 
     last: dict[str, int]
-    calls: SessionCalls
+    calls: ToolCallIndex
     tally: UsageTally
     open: _Open | None = None
     emitted: int = 0
@@ -174,7 +174,7 @@ def _later(first: Usage | None, more: Usage | None) -> Usage | None:
     return first if more is None else more
 
 
-def _assistant(row: Row, calls: SessionCalls) -> Message:
+def _assistant(row: Row, calls: ToolCallIndex) -> Message:
     message = object_at(row, "message")
     failed = row.get("isApiErrorMessage") is True
     return Message(
@@ -188,7 +188,7 @@ def _assistant(row: Row, calls: SessionCalls) -> Message:
     )
 
 
-def _entry(row: Row, calls: SessionCalls) -> Iterator[Recorded]:
+def _entry(row: Row, calls: ToolCallIndex) -> Iterator[Recorded]:
     kind = row.get("type")
     at = seconds(row.get("timestamp"))
     if kind == "user":
@@ -201,7 +201,7 @@ def _entry(row: Row, calls: SessionCalls) -> Iterator[Recorded]:
             yield Message("user", (found,), at)
 
 
-def _user(row: Row, at: float | None, calls: SessionCalls) -> Iterator[Recorded]:
+def _user(row: Row, at: float | None, calls: ToolCallIndex) -> Iterator[Recorded]:
     """Yield the messages of a user line; its tool results become a message of their own, as in every other format."""
     injected = (
         "compact_summary" if row.get("isCompactSummary") is True else "meta" if row.get("isMeta") is True else None
@@ -217,7 +217,7 @@ def _user(row: Row, at: float | None, calls: SessionCalls) -> Iterator[Recorded]
         yield Message("user", spoken, at)
 
 
-def _results(row: Row, content: object, calls: SessionCalls) -> Iterator[Block]:
+def _results(row: Row, content: object, calls: ToolCallIndex) -> Iterator[Block]:
     blocks = [block for block in objects(content) if block.get("type") == "tool_result"]
     shown = _lines_shown(row) if len(blocks) == 1 else None
     for block in blocks:

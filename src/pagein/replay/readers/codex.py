@@ -24,7 +24,7 @@ from pagein.model.messages import (
     UnreadableLine,
     Usage,
 )
-from pagein.replay.readers.blocks import SessionCalls, flat, image
+from pagein.replay.readers.blocks import ToolCallIndex, flat, image
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, lines_of, object_at, objects, seconds, text
 from pagein.replay.readers.rows import rows_at
@@ -83,7 +83,7 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
         is_named=text(row, "id", "session_id") is not None,
     )
     tally = UsageTally()
-    yield RecordedSession(head, _entries(source, said, row, _CodexPass(SessionCalls(head.cwd), tally)), tally)
+    yield RecordedSession(head, _entries(source, said, row, _CodexPass(ToolCallIndex(head.cwd), tally)), tally)
 
 
 def _window(source: Source, marks: Sequence[IndexedLine]) -> int | None:
@@ -154,7 +154,7 @@ class _CodexPass:
     compacted: a compaction whose call may still be reported.
     """
 
-    calls: SessionCalls
+    calls: ToolCallIndex
     tally: UsageTally
     model: str | None = None
     call: _Call | None = None
@@ -323,7 +323,7 @@ def _message_blocks(item: Row, role: str) -> Iterator[Block]:
             yield Text(words, "developer")
 
 
-def _blocks(kind: str, item: Row, calls: SessionCalls) -> Iterator[Block]:
+def _blocks(kind: str, item: Row, calls: ToolCallIndex) -> Iterator[Block]:
     call_id, name = text(item, "call_id", "id") or "", text(item, "name") or kind
     if kind == "message":
         for row in objects(item.get("content")):

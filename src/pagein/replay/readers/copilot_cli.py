@@ -9,7 +9,7 @@ from typing import Final
 
 from pagein.model.messages import Block, HostEvent, Message, Recorded, Text, Thinking, ToolResult, UnreadableLine, Usage
 from pagein.replay.readers.api_responses import usage
-from pagein.replay.readers.blocks import SessionCalls, flat
+from pagein.replay.readers.blocks import ToolCallIndex, flat
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
 from pagein.replay.readers.session_heads import flags_of, models_of
@@ -73,7 +73,7 @@ class _CopilotPass:
     """The state of the second pass. told: the session's final account of all calls, by model."""
 
     def __init__(self, head: SessionHead) -> None:
-        self.calls = SessionCalls(head.cwd)
+        self.calls = ToolCallIndex(head.cwd)
         self.model = next(iter(head.models), None)
         self.told: Row = {}
 
@@ -134,7 +134,7 @@ def _assistant(data: Row, at: float | None, reading: _CopilotPass) -> Message:
     return Message("assistant", tuple(blocks), at, reading.model, used, id=text(data, "messageId"))
 
 
-def _result(data: Row, calls: SessionCalls) -> ToolResult:
+def _result(data: Row, calls: ToolCallIndex) -> ToolResult:
     own, tool = calls.answers(text(data, "toolCallId") or "")
     failed = data.get("success") is False
     result = data.get("result")

@@ -22,7 +22,7 @@ from pagein.model.messages import (
     UnreadableLine,
     Usage,
 )
-from pagein.replay.readers.blocks import SessionCalls, image
+from pagein.replay.readers.blocks import ToolCallIndex, image
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, object_at, objects, seconds, sequence, text
 from pagein.replay.readers.session_heads import flags_of
@@ -191,7 +191,7 @@ class _GeminiTranscript:
 
     def __init__(self, cwd: str | None, tally: UsageTally) -> None:
         self._tally = tally
-        self._calls = SessionCalls(cwd)
+        self._calls = ToolCallIndex(cwd)
         self._emitted = 0
         self._placed: dict[str, int] = {}
         self._answered: set[str] = set()

@@ -25,7 +25,7 @@ from pagein.model.messages import (
     UnreadableLine,
     Usage,
 )
-from pagein.replay.readers.blocks import SessionCalls
+from pagein.replay.readers.blocks import ToolCallIndex
 from pagein.replay.readers.prunings import Prunings
 from pagein.replay.readers.row_fields import Row, count, json_text, object_at, objects, seconds, text
 from pagein.replay.readers.rows import decode_json
@@ -200,7 +200,7 @@ class _OpencodeTranscript:
     """Converts stored messages to entries; remembers the references of compactions and prunings."""
 
     def __init__(self, cwd: str | None, tally: UsageTally) -> None:
-        self.calls = SessionCalls(cwd)
+        self.calls = ToolCallIndex(cwd)
         self.prunings = Prunings()
         self._tally = tally
         self.emitted = 0

@@ -20,7 +20,7 @@ from pagein.model.messages import (
     UnreadableLine,
     Usage,
 )
-from pagein.replay.readers.blocks import SessionCalls, flat, image, text_block
+from pagein.replay.readers.blocks import ToolCallIndex, flat, image, text_block
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
 from pagein.replay.readers.rows import rows_at
@@ -74,7 +74,7 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
     )
     tally = UsageTally()
     yield RecordedSession(
-        head, _entries(source, path.marks, _PiTranscript(readable, SessionCalls(head.cwd), tally)), tally
+        head, _entries(source, path.marks, _PiTranscript(readable, ToolCallIndex(head.cwd), tally)), tally
     )
 
 
@@ -119,7 +119,7 @@ class _PiTranscript:
     """The positions of earlier entries, needed by the entries after a compaction."""
 
     readable: Sequence[int]
-    calls: SessionCalls
+    calls: ToolCallIndex
     tally: UsageTally
     emitted: int = 0
     first_by_id: dict[str, int] = field(default_factory=dict)
@@ -182,7 +182,7 @@ def _entry(line: int, row: Row, transcript: _PiTranscript) -> Iterator[Recorded]
         yield HostEvent("model_change", at, json_text({"model": text(row, "modelId") or ""}))
 
 
-def _message(line: int, row: Row, entered: float | None, calls: SessionCalls) -> Iterator[Recorded]:
+def _message(line: int, row: Row, entered: float | None, calls: ToolCallIndex) -> Iterator[Recorded]:
     role = text(row, "role")
     at = entered or seconds(row.get("timestamp"))
     if role == "assistant":
@@ -208,7 +208,7 @@ def _message(line: int, row: Row, entered: float | None, calls: SessionCalls) ->
         yield UnreadableLine(line, f"a message of unknown role {role!r}", json_text(row)[:120])
 
 
-def _assistant(row: Row, at: float | None, calls: SessionCalls) -> Message:
+def _assistant(row: Row, at: float | None, calls: ToolCallIndex) -> Message:
     usage = object_at(row, "usage")
     return Message(
         role="assistant",
@@ -230,13 +230,13 @@ def _usage(row: Row) -> Usage:
     )
 
 
-def _blocks(content: object, calls: SessionCalls, injected: str | None) -> tuple[Block, ...]:
+def _blocks(content: object, calls: ToolCallIndex, injected: str | None) -> tuple[Block, ...]:
     if isinstance(content, str):
         return (text_block(content, injected),)
     return tuple(_block(row, calls, injected) for row in objects(content))
 
 
-def _block(row: Row, calls: SessionCalls, injected: str | None) -> Block:
+def _block(row: Row, calls: ToolCallIndex, injected: str | None) -> Block:
     kind = text(row, "type") or "unknown"
     if kind == "text":
         return text_block(text(row, "text") or "", injected)

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Final
 
 from pagein.model.messages import Block, Message, Role, Text, Thinking, ToolCall, ToolResult
-from pagein.replay.readers.blocks import SessionCalls, content_blocks, flat
+from pagein.replay.readers.blocks import ToolCallIndex, content_blocks, flat
 from pagein.replay.readers.row_fields import Row, json_text, object_at, objects, sequence, text
 from pagein.replay.record.recorded_session import CARRIED_OVER
 
@@ -89,7 +89,7 @@ def is_ours(unit: Row) -> bool:
     return text(unit, "role") == "assistant" or text(unit, "type") in _MODEL_ITEMS
 
 
-def messages(rows: Sequence[Row], calls: SessionCalls, at: float | None) -> Iterator[Message]:
+def messages(rows: Sequence[Row], calls: ToolCallIndex, at: float | None) -> Iterator[Message]:
     """Yield units as messages. Neighbouring items of the model come from a single call, and form a single message."""
     ours: list[Block] = []
     for unit in rows:
@@ -107,7 +107,7 @@ def messages(rows: Sequence[Row], calls: SessionCalls, at: float | None) -> Iter
         yield Message("assistant", tuple(ours), at)
 
 
-def _theirs(unit: Row, calls: SessionCalls, at: float | None) -> Iterator[Message]:
+def _theirs(unit: Row, calls: ToolCallIndex, at: float | None) -> Iterator[Message]:
     found = blocks(unit, calls)
     results = tuple(block for block in found if isinstance(block, ToolResult))
     if results:
@@ -117,7 +117,7 @@ def _theirs(unit: Row, calls: SessionCalls, at: float | None) -> Iterator[Messag
         yield Message(_ROLES.get(text(unit, "role") or "user", "user"), said, at)
 
 
-def blocks(unit: Row, calls: SessionCalls) -> tuple[Block, ...]:
+def blocks(unit: Row, calls: ToolCallIndex) -> tuple[Block, ...]:
     """Return the blocks of a message or item."""
     kind, call_id = text(unit, "type") or "message", text(unit, "call_id", "id") or ""
     if kind.endswith("_output"):
@@ -134,7 +134,7 @@ def blocks(unit: Row, calls: SessionCalls) -> tuple[Block, ...]:
     return (*_content(unit, calls), *(_tool_call(row, calls) for row in objects(unit.get("tool_calls"))))
 
 
-def _content(unit: Row, calls: SessionCalls) -> tuple[Block, ...]:
+def _content(unit: Row, calls: ToolCallIndex) -> tuple[Block, ...]:
     found: list[Block] = []
     reasoning = text(unit, "reasoning_content", "reasoning")
     if reasoning:
@@ -152,7 +152,7 @@ def _as_text(row: Row) -> Row:
     return {**row, "type": "image"} if row.get("type") in ("image_url", "input_image") else row
 
 
-def _tool_call(row: Row, calls: SessionCalls) -> ToolCall:
+def _tool_call(row: Row, calls: ToolCallIndex) -> ToolCall:
     function = object_at(row, "function") or object_at(row, "custom")
     return calls.add_call(text(row, "id") or "", text(function, "name") or "", _arguments(function))
 
@@ -162,7 +162,7 @@ def _arguments(row: Row) -> str:
     return arguments if isinstance(arguments, str) else json_text(arguments)
 
 
-def _result(call_id: str, content: object, calls: SessionCalls) -> ToolResult:
+def _result(call_id: str, content: object, calls: ToolCallIndex) -> ToolResult:
     words, images = flat(content)
     own, tool = calls.answers(call_id)
     return ToolResult(own, words, tool, images=images)

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from pagein.model.messages import HostEvent, Message, Recorded, Text, ToolResult, UnreadableLine
 from pagein.replay.readers.api_responses import answer
-from pagein.replay.readers.blocks import SessionCalls
+from pagein.replay.readers.blocks import ToolCallIndex
 from pagein.replay.readers.line_index import IndexedLine
 from pagein.replay.readers.request_lineage import Front, KnownAnswer, Lineage, LoggedRequest, LogLine, Name
 from pagein.replay.readers.request_units import (
@@ -171,7 +171,7 @@ def _request_of(logged: LoggedExchange) -> LoggedRequest:
     blocks = [(name(piece), len(json_text(piece))) for unit in rows for piece in pieces(unit)]
 
     def words() -> str:
-        said = (block for message in messages(rows, SessionCalls(), None) for block in message.blocks)
+        said = (block for message in messages(rows, ToolCallIndex(), None) for block in message.blocks)
         return "\n".join(block.text for block in said if isinstance(block, Text | ToolResult))
 
     return LoggedRequest(logged.name, front, blocks, text(logged.body, "previous_response_id"), words)
@@ -182,7 +182,7 @@ def _digest(words: str) -> bytes:
 
 
 def _answer_of(logged: LoggedExchange) -> KnownAnswer:
-    reply = answer(logged.response, SessionCalls(), None, None)
+    reply = answer(logged.response, ToolCallIndex(), None, None)
     if reply is None:
         return KnownAnswer()
     return KnownAnswer(reply.id, "\n".join(block.text for block in reply.blocks if isinstance(block, Text)))
@@ -193,7 +193,7 @@ def _entries(
     steps: Sequence[LogLine],
     tally: UsageTally,
 ) -> Iterator[Recorded]:
-    calls = SessionCalls()
+    calls = ToolCallIndex()
     system = ""
     reply: Message | None = None
     for step, (_, row) in zip(steps, open_rows([step.line for step in steps]), strict=False):
@@ -233,7 +233,7 @@ class _News:
         while self._known > 0 and self._echo < len(self._rows) and is_ours(self._rows[self._echo]):
             self._echo += 1
 
-    def before(self, reply: Message, calls: SessionCalls) -> Iterator[Message]:
+    def before(self, reply: Message, calls: ToolCallIndex) -> Iterator[Message]:
         """Yield the answer to the previous request as far as this request repeats it; if the log lacks the answer, in
         the repeated words.
         """
@@ -246,7 +246,7 @@ class _News:
         for message in said:
             yield Message("assistant", message.blocks, reply.at, reply.model)
 
-    def entries(self, calls: SessionCalls, *, begins: bool) -> Iterator[Recorded]:
+    def entries(self, calls: ToolCallIndex, *, begins: bool) -> Iterator[Recorded]:
         """Yield the rest of the new content."""
         if self._known >= 0:
             yield from messages(self._rows[self._echo :], calls, self._at)

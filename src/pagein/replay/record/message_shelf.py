@@ -1,4 +1,4 @@
-"""The messages of a session on disk: memory holds their places, not their content.
+"""The messages of a session on disk. Memory holds only the places of the messages.
 
 A session is read several times, in order, and may be larger than memory. So its messages are in an unnamed temporary
 file, and are loaded one at a time.

@@ -18,6 +18,7 @@ from pagein.providers.prices.token_prices import cost
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.tally import Trace
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.model_calls import RecordedCall
 from pagein.replay.prompt.prompt_sizes import ONE_HOUR, SizedCall
 from pagein.replay.prompt.recording import BillableSession

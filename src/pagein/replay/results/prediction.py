@@ -13,7 +13,7 @@ from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.prices.price_lookup import prices as prices_of
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
-from pagein.replay.prompt.recording import BillableSession, provider_family
+from pagein.replay.prompt.billable_session import BillableSession, provider_family
 
 _ANTHROPIC_PRICES = "generic:r=.1,w=1.25"
 _OWN_PRICES = {"anthropic": _ANTHROPIC_PRICES, "openai": "generic:r=.1,w=1,cache=openai-legacy"}

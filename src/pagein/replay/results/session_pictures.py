@@ -8,9 +8,9 @@ from pagein.model.bill import CacheTrace, Composition, Detail, LargeResident, Wh
 from pagein.model.messages import ToolCall
 from pagein.policy.clients.client_prompts import user_words
 from pagein.replay.policies.tally import Trace
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_window import PARTS
-from pagein.replay.prompt.recording import BillableSession
 
 _LARGEST = 40
 _LABEL = 90

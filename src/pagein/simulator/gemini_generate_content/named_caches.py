@@ -1,4 +1,4 @@
-"""Caches that clients of Gemini make by a request of their own, and name in later requests (`cachedContents`).
+"""Explicit caches of Gemini (`cachedContents`): a client creates a cache, and names the cache in later requests.
 
 Creating one costs its tokens at the price of input, and a request that names it reads all of them. Storage costs by
 tokens and hours, until it is deleted or has expired.
@@ -86,7 +86,7 @@ class NamedCaches:
         return _shown(name, self._caches[name])
 
     def resolve_call(self, call: ProviderCall) -> ProviderCall | SimulatedRefusal:
-        """Give a call the prompt of the cache that it names."""
+        """Put the named cache's prompt in front of a call."""
         name = call.body.get(EXPLICIT.field)
         if not name:
             return call
@@ -110,7 +110,7 @@ def _is_there(held: _Cache, asked: NamedPromptRequest) -> bool:
 
 
 def _end(body: Body, now: float) -> float:
-    """The end of a cache's life: by its TTL, by the time that the request names, or by default."""
+    """The time at which a cache expires: by TTL, by the request's own time, or by default."""
     found = _SECONDS.fullmatch(str(body.get("ttl", "")))
     if found is not None:
         return now + float(found["seconds"])

@@ -1,4 +1,4 @@
-"""Find the objects to leave out of an export, because the exported journals make them again.
+"""Find the objects to leave out of an export: an import makes derived objects again from the journals.
 
 Rules of this file
 ------------------
@@ -25,7 +25,7 @@ from pagein.store.upkeep.collection import hashes_in
 
 @dataclass(frozen=True, slots=True)
 class DerivedObjects:
-    """What an export leaves out.
+    """The objects that an export leaves out.
 
     objects: ids of objects
     blobs: content that nothing but these objects needs
@@ -77,6 +77,6 @@ def _has_name(version: Version) -> bool:
 
 
 def _follows(version: Version, whole: set[str]) -> bool:
-    """Return whether a version follows from a journal that is whole."""
+    """Return whether a version follows from a complete journal."""
     writer = version.writer
     return is_derived(writer) and writer.kind != ARCHIVED and (writer.session is None or writer.session in whole)

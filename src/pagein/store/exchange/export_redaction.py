@@ -15,7 +15,7 @@ from pagein.model.journal_notes import ExcludedReadNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
-from pagein.model.store_listing import JournalLine
+from pagein.model.store_inventory import JournalLine
 from pagein.model.versions import Version
 from pagein.policy.privacy.exclusions import SessionRedaction as Messages
 from pagein.policy.privacy.exclusions import is_excluded

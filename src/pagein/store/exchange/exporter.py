@@ -27,7 +27,7 @@ from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, StoredObject
 from pagein.model.references import Reference
-from pagein.model.store_listing import OWN_JOURNAL, OWN_JOURNALS, KeptSession
+from pagein.model.store_inventory import OWN_JOURNAL, OWN_JOURNALS, KeptSession
 from pagein.model.versions import Version
 from pagein.ports import WholeStore
 from pagein.store.exchange.derived_objects import DerivedObjects, derived_objects

@@ -47,12 +47,12 @@ _mine: Final = threading.local()
 
 
 def shorten_record(record: str) -> bytes:
-    """Return a record with its hashes as bytes."""
+    """Return the short form of a record: hashes as bytes instead of digits."""
     return _HASH.sub(lambda found: b"\1" + bytes.fromhex(found[1].decode()), record.encode())
 
 
 def full_record(short: bytes) -> str:
-    """Return the record of which `shorten_record` made these bytes. Raises DamagedBlob."""
+    """Return the record behind a short form, the inverse of `shorten_record`. Raises DamagedBlob."""
     try:
         return _MARK.sub(lambda mark: b'"%s"' % mark[1].hex().encode(), short).decode()
     except UnicodeDecodeError as problem:
@@ -60,7 +60,7 @@ def full_record(short: bytes) -> str:
 
 
 def unpack_record(stored: str | bytes) -> str:
-    """Return a record that is stored in the row of its version. Raises DamagedBlob."""
+    """Return a record from the row of its version. Raises DamagedBlob."""
     if isinstance(stored, str):
         return stored
     data = bytes(stored)
@@ -87,7 +87,7 @@ RECORDS: Final = Segments("record_segment", _pack_short, _unpack_short)
 
 
 class _RecordTools:
-    """What a thread needs to pack and unpack records. Making it anew for each record would cost more than the work."""
+    """The compressor and decompressor of a thread. New ones for each record would cost more than the work."""
 
     def __init__(self) -> None:
         dictionary = zstandard.ZstdCompressionDict(FRAME, dict_type=zstandard.DICT_TYPE_RAWCONTENT)

@@ -1,4 +1,4 @@
-"""Store blobs together in bundles, because small blobs that were written one after the other are alike.
+"""Compress blobs together in bundles, because neighbouring small blobs are alike.
 
 Rules of this file
 ------------------
@@ -37,7 +37,7 @@ _WAIT: Final = """INSERT INTO alone(number, size, packed) VALUES(?, ?, ?)
 
 
 def bundle_blobs(rows: Rows) -> int:
-    """Store the oldest waiting blobs in one bundle, and return how many; 0 while they do not fill a bundle."""
+    """Store the oldest waiting blobs in a bundle. Return their number; 0 until the waiting blobs fill a bundle."""
     ready = rows.execute(_READY, (_MOST,)).fetchone()
     if ready is None or (ready[0] < _MOST and ready[1] < _PACKED):
         return 0
@@ -70,7 +70,7 @@ def bundle_blobs(rows: Rows) -> int:
 
 
 def _put_bundle(rows: Rows, contents: Sequence[bytes]) -> tuple[int, list[bytes]] | None:
-    """Store a bundle, and return its number, and the places of its contents."""
+    """Store a bundle. Return the bundle's number and the places of the contents."""
     name = bytes.fromhex(ContentHash.of(b"".join(contents)).hex)
     if rows.execute("SELECT 1 FROM blob WHERE hash = ?", (name,)).fetchone() is not None:
         return None  # somebody stored the same bytes as a content
@@ -81,7 +81,7 @@ def _put_bundle(rows: Rows, contents: Sequence[bytes]) -> tuple[int, list[bytes]
 
 
 def dissolve_bundle(rows: Rows, bundle: int) -> None:
-    """Store the members of a bundle alone, and delete it. Raises DamagedBlob if it cannot be read.
+    """Store each member of a bundle alone, and delete the bundle. Raises DamagedBlob for an unreadable bundle.
 
     bundle: its number in the table `blob`
     """

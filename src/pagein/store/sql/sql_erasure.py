@@ -183,7 +183,7 @@ def _nothing(_: str) -> tuple[PrivateSpan, ...]:
 
 
 def _drop_objects_of(rows: Rows, session: str, done: Retold) -> None:
-    """Delete the objects that nobody wrote but a session. Names and views that a person gave to them go too."""
+    """Delete the objects that only the session wrote, with the names and views that a person gave."""
     orders = " OR ".join("reason = ?" for _ in ORDER_REASONS)
     found = rows.execute(
         f"""SELECT document, count(*) FROM version GROUP BY document
@@ -234,7 +234,7 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
 
     Return the new object hash by the old hash.
     """
-    renamed, fields = dict(names), _FieldsRenaming(rows, names)
+    renamed, fields = dict(names), _FieldRenamer(rows, names)
     store_in_full(rows)
     for (sequence,) in rows.execute("SELECT sequence FROM version ORDER BY sequence").fetchall():
         row = _row(
@@ -286,7 +286,7 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
     return {old: new for old, new in renamed.items() if old not in names}
 
 
-class _FieldsRenaming:
+class _FieldRenamer:
     """Renames the versions that additional fields refer to, field by field.
 
     names: new names of fields, by the old ones

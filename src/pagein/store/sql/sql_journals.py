@@ -205,7 +205,7 @@ def note_texts(rows: Rows, number: int, codec: int, data: bytes) -> None:
 
 
 def remove_blob(rows: Rows, name: ContentHash) -> int:
-    """Delete a blob, and store what needs it without it. Return the number of deleted blobs: 0 or 1."""
+    """Delete a blob, after its dependents are stored without the blob. Return the number of deleted blobs: 0 or 1."""
     free_member(rows, name)
     found = rows.execute("SELECT number FROM blob WHERE hash = ?", (raw(name),)).fetchone()
     if found is None:
@@ -226,7 +226,7 @@ def remove_blob(rows: Rows, name: ContentHash) -> int:
 
 
 def loosen_lines(rows: Rows, name: ContentHash) -> None:
-    """Put a text back into the lines that share it. Raises DamagedBlob."""
+    """Put a shared text back into each line. Raises DamagedBlob."""
     for number, codec, data in rows.execute(_SHARING, (raw(name),)).fetchall():
         if name in texts_in(codec, bytes(data)):  # a line may have changed since its need was noted
             # a change of an entry drops the snapshot of its session; here the entry says the same as before

@@ -313,7 +313,7 @@ def _document(rows: Rows, version: Version) -> int:
 
 
 def put_head(rows: Rows, version: Version) -> None:
-    """Make a version the newest one of its object."""
+    """Make a version the newest version of the object."""
     nickname = None if version.nickname is None else encode_text(version.nickname)
     rows.execute(
         "UPDATE document SET type = ?, nickname = ?, deleted = ?, head = ? WHERE id = ?",

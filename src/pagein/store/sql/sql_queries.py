@@ -17,7 +17,7 @@ _BEHIND_IDS: Final = "\U0010ffff"
 
 
 def with_stored_names(query: Query) -> Query:
-    """Return a query that the tables can answer, and that finds at least what this one asks for.
+    """Return a query that the tables can answer. The new query finds at least the results of the given query.
 
     Beginnings and ends of other fields than `TEXT_NAMES` are not stored: all versions are found, for the caller to compare.
     """
@@ -30,7 +30,7 @@ def with_stored_names(query: Query) -> Query:
 
 
 def conditions(query: Query) -> tuple[str, tuple[object, ...]]:
-    """Return the WHERE condition of a query, with order and limit, and its values."""
+    """Return the WHERE condition of a query, with order and limit, and the values of the parameters."""
     texts: list[str] = ["1 = 1"]
     values: list[object] = []
     if query.types:

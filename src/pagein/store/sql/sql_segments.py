@@ -1,4 +1,4 @@
-"""Store the texts of rows beside their table, many of them compressed together: neighbours are alike.
+"""Store the texts of rows in segments beside the table. A segment has many neighbours, compressed together.
 
 Rules of this file
 ------------------
@@ -30,7 +30,7 @@ _PART: Final = struct.Struct(">QI")
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """The segments of one kind of text.
+    """The segments for a kind of text.
 
     table: its name, of the form of `sqlite_schema.segment_tables`
     pack_one, unpack_one: the packed form of a text that is alone; the second raises DamagedBlob
@@ -41,7 +41,7 @@ class Segments:
     unpack_one: Callable[[bytes], bytes]
 
     def put(self, rows: Rows, number: int, text: bytes) -> None:
-        """Store the text of a row, in place of the one that it had."""
+        """Store the text of a row, in place of the earlier text."""
         self.put_packed(rows, number, self.pack_one(text))
 
     def put_packed(self, rows: Rows, number: int, packed: bytes) -> None:
@@ -88,7 +88,7 @@ class Segments:
             self._replace(rows, found, {number: text for number, text in texts.items() if number not in gone})
 
     def merge(self, rows: Rows) -> int:
-        """Store the oldest texts that are alone in one segment. Return their number; 0 while they do not fill one."""
+        """Merge the oldest single texts into a segment. Return their number; 0 until the texts fill a segment."""
         last = rows.execute(f"SELECT max(last) FROM {self.table} WHERE texts > 1").fetchone()  # noqa: S608 -- a constant
         behind = -1 if last is None or last[0] is None else int(last[0])
         query = f"SELECT first, data FROM {self.table} WHERE texts = 1 AND first > ? ORDER BY first LIMIT ?"  # noqa: S608 -- a constant
@@ -139,7 +139,7 @@ class Segments:
 
 
 def _joined(texts: Mapping[int, bytes]) -> bytes:
-    """Return the data of a segment with these texts."""
+    """Return the texts as the data of a segment."""
     ordered = sorted(texts.items())
     head = b"".join(_PART.pack(number, len(text)) for number, text in ordered)
     packed, _ = pack_bundle([_COUNT.pack(len(ordered)), head, *(text for _, text in ordered)])

@@ -43,12 +43,12 @@ def with_records(rows: Rows, found: Sequence[Row], sequence: int = 0, record: in
 
 
 def put_record(rows: Rows, sequence: int, record: str) -> None:
-    """Store the record of a version, whose row has `IN_SEGMENT` in its place."""
+    """Store the record of a version in a segment. The version's row has `IN_SEGMENT` instead."""
     RECORDS.put(rows, sequence, shorten_record(record))
 
 
 def merge_records(rows: Rows) -> int:
-    """Store some records of versions in one segment. Those of an older store are moved first. Return their number."""
+    """Store some records of versions in a segment, records of an older store first. Return the number of records."""
     found = rows.execute(_IN_FULL, (_AT_ONCE,)).fetchall()
     if not found:
         return RECORDS.merge(rows)

@@ -18,7 +18,7 @@ from typing import Final
 from pagein.errors import StoreError
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId
-from pagein.model.store_listing import JournalLine, KeptSession
+from pagein.model.store_inventory import JournalLine, KeptSession
 from pagein.ports import WholeStore
 
 DAY: Final = 86_400.0

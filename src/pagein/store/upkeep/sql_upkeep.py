@@ -17,7 +17,7 @@ from pagein.model.derived_versions import ARCHIVED, INDEXER
 from pagein.model.entries import Entry, EntryId, is_bridge
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
-from pagein.model.store_listing import JournalLine, KeptSession
+from pagein.model.store_inventory import JournalLine, KeptSession
 from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER, PackedLine, pack_line, texts_in
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row, plain
 from pagein.store.sql.sql_bundles import BLOBS, DATA

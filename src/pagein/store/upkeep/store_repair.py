@@ -19,7 +19,7 @@ from pagein.model.entries import Entry, EntryId, MessageEntry, PagedOut, bridge
 from pagein.model.messages import ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
-from pagein.model.store_listing import JournalLine
+from pagein.model.store_inventory import JournalLine
 from pagein.model.version_hash import encode_content
 from pagein.policy.stubs.result_stubs import description
 from pagein.ports import WholeStore

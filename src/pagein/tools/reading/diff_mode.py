@@ -42,7 +42,7 @@ class Side:
 
 
 def read_diff(call: ReadCall) -> ModeAnswer:
-    """Answer a call with mode=diff_preview. Raises ReadRefusal, Aborted and HostError."""
+    """Answer a call with mode=diff_preview. Raises ReadRefusal, AbortedOperation and HostError."""
     asked = call.asked
     named = find_target(call.session, asked.target, offset=1)
     if asked.content is None and _is_of_git(asked.against):

@@ -23,7 +23,7 @@ from pagein.tools.reading.targets import NamedFile, find_target, read_any
 
 
 def read_file(call: ReadCall) -> ModeAnswer:
-    """Answer a call with mode=file. Raises ReadRefusal, Aborted and HostError."""
+    """Answer a call with mode=file. Raises ReadRefusal, AbortedOperation and HostError."""
     asked = call.asked
     named = find_target(call.session, asked.target, offset=asked.offset, limit=asked.limit)
     document = read_any(call.session, named, call.signal)

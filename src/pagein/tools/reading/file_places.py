@@ -72,7 +72,7 @@ class Places:
 
 
 def read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
-    """Answer a call with a pattern and a file. Raises ReadRefusal and Aborted."""
+    """Answer a call with a pattern and a file. Raises ReadRefusal and AbortedOperation."""
     asked = call.asked
     text = open_text(call, named, read_text(call.session, named, call.signal))
     pattern = pattern_of(call)

@@ -41,7 +41,7 @@ _MOST_NEXT: Final = 5
 
 
 def read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
-    """Answer a call with a pattern and a folder. Raises ReadRefusal and Aborted."""
+    """Answer a call with a pattern and a folder. Raises ReadRefusal and AbortedOperation."""
     asked = call.asked
     pattern = pattern_of(call)
     if not EXCLUDED_FOLDERS.isdisjoint(named.shown.split("/")) and call.session.guards.settings.folders == "refuse":

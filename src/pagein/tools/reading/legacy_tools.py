@@ -1,4 +1,4 @@
-"""The tools that `read` has replaced: `read_file`, `read_symbol`, `get_snippet` and `dry_run_diff`.
+"""The tools replaced by `read`: `read_file`, `read_symbol`, `get_snippet` and `dry_run_diff`.
 
 Each maps its arguments to those of `read`, and nothing else. They are answered for callers that know them; a host offers them
 only if the setting `deprecated_tools` asks for them.
@@ -18,7 +18,7 @@ from pagein.tools.reading.unified_read import answer_unified_read
 
 @dataclass(frozen=True, slots=True)
 class LegacyTool:
-    """A tool that `read` has replaced.
+    """A tool replaced by `read`.
 
     targets: its names for `target`, the first one that is given counts. renamed: its other names for arguments of `read`.
     """

@@ -22,7 +22,7 @@ from pagein.tools.reading.targets import find_target, read_text
 
 
 def read_snippet(call: ReadCall) -> ModeAnswer:
-    """Answer a call with mode=snippet. Raises ReadRefusal, Aborted and HostError."""
+    """Answer a call with mode=snippet. Raises ReadRefusal, AbortedOperation and HostError."""
     if call.asked.pattern is None:
         return _read_lines(call)
     named = find_target(call.session, call.asked.target, offset=1)

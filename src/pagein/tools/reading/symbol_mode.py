@@ -34,7 +34,7 @@ _ATTEMPTS: Final = 3
 
 
 def read_symbol(call: ReadCall) -> ModeAnswer:
-    """Answer a call with mode=symbol. Raises ReadRefusal, Aborted and HostError."""
+    """Answer a call with mode=symbol. Raises ReadRefusal, AbortedOperation and HostError."""
     asked = call.asked
     found, text = _find(call)
     named, total = text.named, len(text.lines)

@@ -66,7 +66,7 @@ def find_target(session: Session, target: str, *, offset: int | None = None, lim
 
 
 def read_text(session: Session, named: NamedFile, signal: Signal | None = None) -> Document:
-    """Read a text file. Raises ReadRefusal for anything else, and Aborted."""
+    """Read a text file. Raises ReadRefusal for anything else, and AbortedOperation."""
     document = read_any(session, named, signal)
     if document.media_type is not None:
         raise ReadRefusal(
@@ -78,7 +78,7 @@ def read_text(session: Session, named: NamedFile, signal: Signal | None = None) 
 
 
 def read_any(session: Session, named: NamedFile, signal: Signal | None = None) -> Document:
-    """Read a text file or an image. Raises ReadRefusal for anything else, and Aborted."""
+    """Read a text file or an image. Raises ReadRefusal for anything else, and AbortedOperation."""
     check_state(named)
     try:
         document = session.placed.load(named.located, signal)

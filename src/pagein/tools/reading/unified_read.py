@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
-from pagein.errors import Aborted, HostError
+from pagein.errors import AbortedOperation, HostError
 from pagein.model.guard_notes import ReadMode
 from pagein.model.read_contract import ReadError, ReadMeta, ReadReply, contract_fields
 from pagein.policy.guards.judgement import ReadVerdict, complete
@@ -55,7 +55,7 @@ def answer_unified_read(session: Session, arguments: Arguments, signal: Signal |
         made = _MODES[asked.mode](ReadCall(session, asked, signal))
     except ReadRefusal as refused:
         return _refused(session, asked, refused)
-    except Aborted as problem:
+    except AbortedOperation as problem:
         return _refused(session, asked, ReadRefusal("ABORTED", str(problem)))
     except HostError as problem:
         return _refused(session, asked, ReadRefusal("NO_WORKSPACE", str(problem)))

@@ -64,7 +64,7 @@ class ParserCrew:
     def parse(self, orders: Iterator[ParseOrder], stop: Signal | None = None) -> Iterator[ParserAnswer]:
         """Yield the answers in order of arrival. `orders` is read only as fast as processes are free.
 
-        Raises Aborted once `stop` is set; the processes are then ended.
+        Raises AbortedOperation once `stop` is set; the processes are then ended.
         """
         inbox: queue.SimpleQueue[ParseOrder | None] = queue.SimpleQueue()
         outbox: queue.SimpleQueue[ParserAnswer] = queue.SimpleQueue()

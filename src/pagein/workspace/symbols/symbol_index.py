@@ -77,13 +77,13 @@ class SymbolIndex:
         return self._state
 
     def refresh(self, signal: Signal | None = None, tell: Tell | None = None) -> SymbolScan:
-        """Look at all files. Raises Aborted; the files parsed before are kept."""
+        """Look at all files. Raises AbortedOperation; the files parsed before are kept."""
         with self._lock:
             matches = self.tree.match(["."], signal)
             return self._look(matches, lambda _: True, signal, tell)
 
     def update(self, changed: Iterable[str], signal: Signal | None = None) -> SymbolScan:
-        """Look at the files at some absolute paths and below, and at no other file. Raises Aborted."""
+        """Look at the files at some absolute paths and below, and at no other file. Raises AbortedOperation."""
         paths = set(changed)
         if any(path.endswith("/.gitignore") for path in paths):
             return self.refresh(signal)

@@ -78,7 +78,7 @@ class SymbolReader:
 
         path: a file, folder or glob that tells several apart.
         skipped: names of folders whose definitions count only if the name is defined nowhere else, or with a path.
-        Raises BadInput for an invalid glob or an unreadable file; Aborted.
+        Raises BadInput for an invalid glob or an unreadable file; AbortedOperation.
         """
         for _ in range(_MOST_LOOKS):
             state = self._index.state
@@ -106,7 +106,7 @@ class SymbolReader:
         """Return the map of the workspace, the files first that fit the question.
 
         path: only these files (a file, folder or glob). without: paths whose text is in the window anyway.
-        characters: about how long the map may be. Raises BadInput for an invalid glob; Aborted.
+        characters: about how long the map may be. Raises BadInput for an invalid glob; AbortedOperation.
         """
         state = self._index.state
         paths = [one for one in state.files if one not in without and (path is None or is_at(one, path, state.files))]

@@ -51,7 +51,7 @@ class WorkspaceSymbols:
 
         The files are looked at again if the name is unknown, or if the last look was a while ago.
 
-        Raises BadSetting, with the remedy, if no grammar is installed; BadInput; Aborted.
+        Raises BadSetting, with the remedy, if no grammar is installed; BadInput; AbortedOperation.
         """
         place = self._folder(folder)
         is_recent = time.monotonic() < place.due

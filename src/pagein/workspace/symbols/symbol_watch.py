@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Final
 
-from pagein.errors import Aborted
+from pagein.errors import AbortedOperation
 from pagein.workspace.folder_watch import folder_events
 from pagein.workspace.symbols.symbol_index import SymbolIndex
 
@@ -48,7 +48,7 @@ class SymbolWatch:
         while not self._stopped.is_set():
             try:
                 self._watch()
-            except Aborted:
+            except AbortedOperation:
                 return
             except (OSError, RuntimeError) as problem:
                 self.trouble = problem

@@ -33,7 +33,7 @@ def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
 
 
 def searches_in(blocks: Sequence[Json], ours: Collection[str]) -> list[Json]:
-    """Return the searches for tools that pagein deferred, with their results; none without its result."""
+    """Return the finished searches for deferred tools, with the results."""
     found = {one.get("tool_use_id") for one in blocks if one.get("type") == SEARCH_RESULT}
     calls = {one.get("id") for one in blocks if one.get("type") == "server_tool_use" and one.get("name") in ours}
     pairs = found & calls

@@ -1,4 +1,4 @@
-"""Results of Anthropic's own tools: what they told the model, and a text in their place.
+"""Results of Anthropic's own tools: the text for the model, and a stub in place of a result.
 
 Rules of this file
 ------------------
@@ -59,7 +59,7 @@ def _group(
     answers: Mapping[str, int],
     owners: Mapping[str, str],
 ) -> ServerResult | None:
-    """Return a call with all calls inside it; None if a part of it cannot be told in plain text."""
+    """Return a call with the calls inside; None if a part has no plain text."""
     names, count = {name}, 0
     while len(names) > count:
         count = len(names)
@@ -105,7 +105,7 @@ def _sealed(value: object) -> int:
 
 
 def _found(content: object) -> str | None:
-    """Return the titles and addresses that a search found."""
+    """Return the titles and addresses of a search's hits."""
     if isinstance(content, dict):
         return text_at(content, "error_code")
     return "\n".join(
@@ -115,7 +115,7 @@ def _found(content: object) -> str | None:
 
 
 def _fetched(content: object) -> str | None:
-    """Return the text of a page; None for a page without one, such as an image or a PDF."""
+    """Return the text of a page; None for a page without text, as an image or a PDF."""
     if not isinstance(content, dict):
         return None
     page = content.get("content")
@@ -133,7 +133,7 @@ def _fetched(content: object) -> str | None:
 
 
 def _ran(content: object) -> str | None:
-    """Return what a command or an edit reported."""
+    """Return the report of a command or an edit."""
     if not isinstance(content, dict):
         return None
     texts = [text_at(content, name) for name in ("content", "stdout", "stderr", "error_code")]
@@ -145,7 +145,7 @@ def _ran(content: object) -> str | None:
 
 
 def _plain(content: object) -> str | None:
-    """Return the text of blocks of text; None with any other block."""
+    """Return the text of text blocks; None with any other block."""
     parts = parts_of(content)
     return "\n".join(text_at(one, "text") for one in parts) if all(one.get("type") == "text" for one in parts) else None
 

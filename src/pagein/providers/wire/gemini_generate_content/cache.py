@@ -14,7 +14,7 @@ FORM: Final = CacheForm("generic:r=.1,w=1,cache=gemini")
 
 @dataclass(frozen=True, slots=True)
 class ExplicitCache:
-    """A cache that the client makes by a request of its own, and names in later requests. pagein makes none.
+    """A cache that the client creates by a request, and names in later requests. pagein creates no such cache.
 
     field: the field of a request that names the cache.
     holds: fields of a request that the cache may hold; then the request must not have them.

@@ -15,7 +15,7 @@ def definition(name: str, description: str, schema: Mapping[str, Any]) -> dict[s
 
 
 def may_continue(fields: Mapping[str, bytes]) -> bool:
-    """Whether recall answers may continue a request: it asks for one choice."""
+    """Whether recall answers may continue a request: only a request for a single choice."""
     return field_value(fields, "n") in (None, 1)
 
 

@@ -1,1 +1,1 @@
-"""Model answers: the events of a stream, the reply read from them, its turns, and the merge of several streams."""
+"""Model answers: the events of a stream, the reply with its turns, and the merge of several streams."""

@@ -28,8 +28,8 @@ LONGEST_WAIT: Final = 30.0
 _POLL: Final = 0.05
 
 
-class PrefixSharing:
-    """The child models of one operation, sharing a prefix. Implements `ChildModel`.
+class SharedPrefixModels:
+    """The child models of an operation, whose prompts share a prefix. Implements `ChildModel`.
 
     children: that will be asked; may be set until the first call. concurrency: how many at once.
     wait: seconds that children wait for the first one, or for one that writes their content, at most.

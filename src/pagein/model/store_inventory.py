@@ -1,4 +1,4 @@
-"""Listings of a store for maintenance: sessions with their age, and lines of journals."""
+"""The inventory of a store for maintenance: sessions with their age, and lines of journals."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

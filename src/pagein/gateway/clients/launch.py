@@ -1,4 +1,4 @@
-"""The contract of starting a client behind the gateway by its environment and its command line alone.
+"""The contract of a client's start behind the gateway: by environment and command line alone.
 
 Each key goes to the host that the user chose for it: a client is pointed to the gateway only for providers whose requests the gateway sends
 to the same address as the client would have done.
@@ -41,7 +41,7 @@ class Endpoints:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """A client that is to be started.
+    """The request to start a client.
 
     url: address of the gateway
     arguments: the user's own arguments for the client

@@ -1,7 +1,7 @@
 import pytest
 
 from pagein.errors import BadInput
-from pagein.model.store_listing import session_name
+from pagein.model.store_inventory import session_name
 
 NAMES = {"3f2a9c1e-7b40", "3f2a9c1e-7b40/agent-1", "3f2a0000-1111", "fix", "pagein.orders"}
 

@@ -1,11 +1,11 @@
-"""How targets are asked about: whole where they fit into a child's window, else part by part, with the answers joined."""
+"""Ask about targets: whole if the targets fit into a child's window, else part by part with joined answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from pagein.delegation.child_calls import Asking, ChildCalls
+from pagein.delegation.child_calls import ChildCalls, ChildQuestion
 from pagein.delegation.ordered_work import work_on_each
 from pagein.delegation.text_edges import edges_of
 from pagein.delegation.thread_work import finish_in_thread
@@ -28,8 +28,8 @@ _SHARE: Final = 0.7
 """Share of the free window that content takes: token counts are estimates, and tools answer into the rest."""
 
 
-async def ask_about(calls: ChildCalls, asking: Asking) -> ChildResult:
-    """Return the answer about some targets, whatever their size."""
+async def ask_about(calls: ChildCalls, asking: ChildQuestion) -> ChildResult:
+    """Return the answer about targets of any size."""
     room = room_of(calls.around.models[0], calls.around.settings.limits.output_tokens)
     tokens = sum(calls.around.results.tokens(one.text) for one in asking.texts)
     if tokens <= room:
@@ -38,14 +38,14 @@ async def ask_about(calls: ChildCalls, asking: Asking) -> ChildResult:
 
 
 def room_of(model: str, output_tokens: int) -> int:
-    """Return the tokens of content that a child of this model is shown."""
+    """Return the tokens of content for a child of a model."""
     return max(1, int(_SHARE * (window_of(model) - output_tokens - OVERHEAD)))
 
 
 class _PartedQuestion:
-    """A question about targets that are too large for one child. room: tokens of content for a child."""
+    """A question about targets that exceed a child's window. room: tokens of content for a child."""
 
-    def __init__(self, calls: ChildCalls, asking: Asking, room: int) -> None:
+    def __init__(self, calls: ChildCalls, asking: ChildQuestion, room: int) -> None:
         self._calls = calls
         self._asking = asking
         self._question = replace(asking.question, kind="query")
@@ -71,7 +71,7 @@ class _PartedQuestion:
         async def ask_part(place: int, item: tuple[TargetText, TargetPart]) -> None:
             text, part = item
             shown = content_block(text.name, part_text(text.text, part, text.name))
-            asked = Asking(self._question, (text,), content=shown, shown=(part.start, part.end), extra=MAP_NOTE)
+            asked = ChildQuestion(self._question, (text,), content=shown, shown=(part.start, part.end), extra=MAP_NOTE)
             found[place] = self._part_answer((place + 1,), await self._ask(asked))
 
         await work_on_each(parts, ask_part, self._calls.around.settings.limits.concurrency)
@@ -82,7 +82,7 @@ class _PartedQuestion:
         tokens = self._calls.around.results.tokens(text.text)
         return max(1, int(len(text.text) / tokens * self._room))
 
-    async def _ask(self, asked: Asking) -> ChildResult:
+    async def _ask(self, asked: ChildQuestion) -> ChildResult:
         result = await self._calls.ask(asked)
         self._cost += result.cost
         self._last = result if result.status == "success" else self._last

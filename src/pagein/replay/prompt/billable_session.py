@@ -1,4 +1,4 @@
-"""A session ready to be billed: sized calls, their needs, and the facts of its provider."""
+"""A recorded session, ready for the bill: sized calls, needs, and the provider's facts."""
 
 from dataclasses import dataclass, field, replace
 

@@ -1,4 +1,4 @@
-"""Delegation for callers without an event loop: it runs one, until the operation has ended and everything is closed."""
+"""Delegation for callers without an event loop. A call runs a loop of its own until the operation has ended."""
 
 import asyncio
 import contextlib

@@ -9,7 +9,7 @@ import pytest
 from pagein.errors import BadSetting
 from pagein.gateway.client_setup import LAUNCHES
 from pagein.gateway.clients.client import ConfigPlaces
-from pagein.gateway.clients.launching import (
+from pagein.gateway.clients.launch import (
     AgentEndpoint,
     LaunchPlan,
     LaunchRequest,
@@ -153,7 +153,7 @@ def test_a_login_that_sends_nothing_to_a_gateway_is_refused_with_the_remedy(tmp_
 
 
 def test_no_provider_is_pointed_to_an_upstream_that_is_not_its_own() -> None:
-    from pagein.gateway.clients.launching import Endpoints
+    from pagein.gateway.clients.launch import Endpoints
 
     known = (
         AgentEndpoint("openai", "openai"),

@@ -1,4 +1,4 @@
-"""Choose settings from one's own sessions: on the earlier part of the history, judged on the later part. Pure functions.
+"""Recommend settings by a user's own sessions. The earlier sessions choose, the later ones judge. Pure functions.
 
 Rules of this file
 ------------------
@@ -86,8 +86,8 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
-    """The result for one's own sessions.
+class Recommendation:
+    """The recommended settings for a user's own sessions, with the reason.
 
     earlier, later: number of sessions that chose and that judged.
     now: the settings in force.
@@ -110,7 +110,7 @@ class Tuning:
     why: str
 
 
-def tune(sessions: Sequence[SessionBill], tried: Sequence[Candidate], now: Candidate) -> Tuning:
+def tune(sessions: Sequence[SessionBill], tried: Sequence[Candidate], now: Candidate) -> Recommendation:
     """Return the recommendation for sessions that were replayed under every candidate.
 
     now: the settings in force, one of those that were tried.
@@ -120,9 +120,11 @@ def tune(sessions: Sequence[SessionBill], tried: Sequence[Candidate], now: Candi
     earlier, later = ordered[:cut], ordered[cut:]
     whole = {one: outcome(ordered, one.policy) for one in tried}
 
-    def result(chosen: Candidate | None, saving: float, noise: float, why: str, *, changes: bool = False) -> Tuning:
+    def result(
+        chosen: Candidate | None, saving: float, noise: float, why: str, *, changes: bool = False
+    ) -> Recommendation:
         advice = chosen if changes and chosen is not None else now
-        return Tuning(len(earlier), len(later), now, whole, chosen, saving, noise, advice, why)
+        return Recommendation(len(earlier), len(later), now, whole, chosen, saving, noise, advice, why)
 
     if len(ordered) < LEAST:
         return result(None, 0.0, 0.0, f"no change: fewer than {LEAST} sessions tell nothing")
