@@ -79,8 +79,8 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
     The choice is made on the earlier two thirds of the history, and judged on the rest. Where the difference is within noise, the
     advice is no change. A second table sums up what the recorded calls cost by the provider's own usage. Needs no key and no network.
     """
-    from pagein.replay.results.tuning import candidates
-    from pagein.replay.results.tuning import tune as recommend
+    from pagein.replay.results.recommendation import candidates
+    from pagein.replay.results.recommendation import tune as recommend
     from pagein.settings.sources import load_config
     from pagein.ui.recorded_usage_view import show_usage
     from pagein.ui.tables import show_skipped
@@ -217,7 +217,7 @@ def _lines(tuning: "Recommendation") -> list[str]:
     return lines
 
 
-def _print_json(tuning: "Tuning", bill: "Bill", outvoted: Mapping[str, str]) -> None:
+def _print_json(tuning: "Recommendation", bill: "Bill", outvoted: Mapping[str, str]) -> None:
     import json
     from dataclasses import asdict
 

@@ -43,7 +43,7 @@ from pagein.pi_host.protocol import (
 from pagein.pi_host.read_cache import ReadCache, ReadCacheMode
 from pagein.pi_host.session_config import read_config
 from pagein.pi_host.widget import widget_lines
-from pagein.pi_host.window import Window
+from pagein.pi_host.window import PiWindow
 from pagein.providers.wire.server_edits import may_clear_results
 
 _WATCHED_CALLS: Final = ("read", "write", "edit", "bash")

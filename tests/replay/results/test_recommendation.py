@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pagein.model.bill import Figures, SessionBill
 from pagein.replay.policies.ablation import layers_missing
-from pagein.replay.results.tuning import LEAST, SURE, WORTH, Candidate, candidates, tune
+from pagein.replay.results.recommendation import LEAST, SURE, WORTH, Candidate, candidates, tune
 
 TRIED = candidates(masking=False)
 NOW = TRIED[0]

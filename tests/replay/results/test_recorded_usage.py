@@ -7,7 +7,7 @@ import pytest
 from pagein.model.bill import RecordedUsage
 from pagein.model.messages import HostEvent, Usage
 from pagein.providers.prices.price_lookup import prices
-from pagein.replay.prompt.recording import on_own_cache
+from pagein.replay.prompt.billable_session import on_own_cache
 from pagein.replay.results.cache_misses import examine_session
 from pagein.replay.results.prediction import own_prices
 from pagein.replay.results.recorded_usage import sum_of

@@ -14,6 +14,7 @@ from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheUsag
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ledger import SYSTEM_POSITION, Ledger, Policy
+from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, SizedCall
 

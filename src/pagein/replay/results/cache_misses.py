@@ -21,7 +21,6 @@ from pagein.replay.policies.tally import Trace
 from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.model_calls import RecordedCall
 from pagein.replay.prompt.prompt_sizes import ONE_HOUR, SizedCall
-from pagein.replay.prompt.recording import BillableSession
 from pagein.replay.results.recorded_usage import session_usage, sum_of
 
 COMPACTED: Final = "compaction"

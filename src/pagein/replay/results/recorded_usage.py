@@ -13,7 +13,7 @@ from pagein.model.bill import Miss, RecordedUsage, UsageLine
 from pagein.model.messages import Usage
 from pagein.providers.caches.cache_rules import CacheRules
 from pagein.providers.prices.token_prices import Prices, cost, factors
-from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.prompt.billable_session import BillableSession
 
 WINDOWS: Final = (200_000, 400_000)
 """Sizes that an agent can be told to compact at, tokens."""
