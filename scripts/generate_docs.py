@@ -139,8 +139,8 @@ def figures_of_readme() -> Iterator[str]:
     less, claude = (round(100 * (1 - one)) for one in (NO.cost, NO.claude_code))
     median, bridged = (round(100 * (1 - one)) for one in (NO.median, YES.median))
     yield f"On {SESSIONS} recorded sessions of real users, with default settings, pagein lowers the bill by {less} % against append-only (mean"
-    yield f"of six sources), and by {claude} % for Claude Code alone. The median session of Claude Code saves {median} %, because most sessions are"
-    yield f"short{'' if bridged == median else f', and {bridged} % with keep-alive requests'} ([all figures](docs/residency-results.md#cache-lifetimes))."
+    yield f"of six sources), and by {claude} % for Claude Code alone. The median session of Claude Code saves {median} %, in a store"
+    yield f"that is some sessions old{'' if bridged == median else f', and {bridged} % with keep-alive requests'} ([all figures](docs/residency-results.md#cache-lifetimes))."
 
 
 def figures_of_results() -> Iterator[str]:

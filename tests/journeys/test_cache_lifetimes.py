@@ -10,8 +10,9 @@ import pytest
 
 from pagein import wiring
 from pagein.engine.engine import Settings
-from pagein.model.journal_notes import CacheVerdictNote
+from pagein.model.cache_notes import CacheVerdictNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
+from pagein.policy.economics.cache_lifetimes import RESERVE
 from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.simulator.provider_settings import CacheKind, ProviderSettings
@@ -94,6 +95,20 @@ def test_a_client_that_asks_for_an_hour_pays_no_more_and_less_once_it_is_known_t
     _, proven, _ = bills(tmp_path / "proven", drive, "documented")
     assert first <= MOST * direct
     assert proven < 0.99 * direct
+
+
+def test_a_store_that_has_saved_lets_a_session_begin_with_five_minutes_and_anchor_each_answer(tmp_path: Path) -> None:
+    drive = Drive(list(worked(2, long=True)), "anthropic", MODEL)
+    prove(tmp_path / "proven")
+    _, proven, _ = bills(tmp_path / "proven", drive, "documented")
+    prove(tmp_path / "earned")
+    with wiring.open(tmp_path / "earned" / "store.db", workspace=tmp_path / "earned") as engine:
+        engine.evidence.add_savings(600_000.0, NOON)
+    direct, earned, _ = bills(tmp_path / "earned", drive, "documented")
+    assert earned < 0.9 * direct
+    assert earned < proven
+    with wiring.open(tmp_path / "earned" / "store.db", workspace=tmp_path / "earned") as engine:
+        assert engine.evidence.reserve(0.0) == RESERVE, "what was saved outlives the process"
 
 
 def test_a_keep_alive_request_pays_and_proves_itself(tmp_path: Path) -> None:

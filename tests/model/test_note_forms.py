@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagein.model.cache_notes import CacheSavingsNote, CacheVerdictNote
 from pagein.model.delegation_notes import ChildResultNote, QuoteNote
 from pagein.model.entries import NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
@@ -16,7 +17,6 @@ from pagein.model.journal_notes import (
     BrokenNote,
     CachedPrefixNote,
     CacheMarksNote,
-    CacheVerdictNote,
     ClientNote,
     DeferredToolsNote,
     ExchangeNote,
@@ -103,6 +103,7 @@ STORED: list[tuple[Note, str]] = [
         CacheVerdictNote("claude-sonnet-4-5", "hour", held=True, at=9.0, anchored=7.0, read=7.0),
         '{"model":"claude-sonnet-4-5","practice":"hour","held":true,"at":9.0,"anchored":7.0,"read":7.0}',
     ),
+    (CacheSavingsNote(12_500.0, 9.0), '{"saved":12500.0,"at":9.0}'),
     (ExchangeNote("", ("c",), ("{}",)), '{"text":"","calls":["c"],"actual":["{}"]}'),
     (ExchangeNote("a", (), ("{}",), ("[]",)), '{"text":"a","calls":[],"actual":["{}"],"answers":["[]"]}'),
     (RestoredMessagesNote(2), '{"messages": 2}'),

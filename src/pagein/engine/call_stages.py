@@ -255,12 +255,24 @@ class CallStages:
                 chosen = self.renderer.chosen(pending, made, entry, cache_breakpoints.Anew(call.opened, call.is_unread))
             elif call.changes and call.parent is not None:
                 chosen = self._reading_own_entry(call, call.parent)
+            call = self._split(call)
             chosen = chosen if call.terms is None else cache_breakpoints.with_terms(chosen, call.terms)
+            if call.split is not None:
+                chosen = replace(chosen, split=call.split)
             if call.shown_once is not None:
                 chosen = replace(chosen, tail=cache_breakpoints.place_in_front(made.items, call.shown_once.calls[0]))
         if chosen != AS_THE_CLIENT:
             made, chosen = with_breakpoints(pending, made, chosen)
         return replace(call, made=made, chosen=chosen, shown_once=call.shown_once if chosen.tail is not None else None)
+
+    def _split(self, call: RequestCall) -> RequestCall:
+        """Return the call with the block behind which the short TTL begins, if its request gets both TTLs."""
+        terms = call.terms
+        if terms is None or not terms.exposable or call.shown_once is not None or call.is_pooled or call.changes:
+            return call
+        share = terms.exposable / terms.behind if terms.behind > 0 else 0.0
+        split = cache_breakpoints.place_to_split(call.pending.envelope, call.made.items, share)
+        return call if split is None else replace(call, terms=terms.split_at(split[0]), split=split)
 
     def _reading_own_entry(self, call: RequestCall, parent: EntryId) -> BreakpointChoice:
         """Return a breakpoint where the last request to this model ended in front of results that it showed once."""
@@ -352,7 +364,13 @@ class CallStages:
         switched = cache_inputs.is_switched(self._index.heads[parent], head)
         last = self._choices[parent]
         asking = cache_ttl.TtlQuery(
-            head.model, long, pending.lasting, last.short, last.long, switched, pending.facts.documented
+            head.model,
+            long,
+            pending.lasting,
+            last.short,
+            last.long or last.split is not None,
+            switched,
+            pending.facts.documented,
         )
         moment = moment_of(self._log.journal.state_at(here), at)
         return self.leases.terms(parent, here, asking, moment, anew=call.placed in ("new", "compacted"))

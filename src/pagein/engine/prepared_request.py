@@ -8,8 +8,8 @@ from pagein.engine.cache.cache_inputs import Part
 from pagein.engine.cache.cache_ttl import CacheTerms, KeepAlivePlan
 from pagein.engine.cache.prompt_layout import SentRequest
 from pagein.errors import BadInput
+from pagein.model.cache_notes import CacheVerdictNote
 from pagein.model.entries import EntryId, EpochEntry, PagedOut
-from pagein.model.journal_notes import CacheVerdictNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Usage
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment

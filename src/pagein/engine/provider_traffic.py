@@ -37,15 +37,9 @@ from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.request_call import DecisionClaim, GivenUp, prepared_request
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
+from pagein.model.cache_notes import CacheVerdictNote
 from pagein.model.entries import EntryId
-from pagein.model.journal_notes import (
-    BreakpointChoice,
-    CacheVerdictNote,
-    FurtherUsageNote,
-    Note,
-    PassthroughNote,
-    UsageNote,
-)
+from pagein.model.journal_notes import BreakpointChoice, FurtherUsageNote, Note, PassthroughNote, UsageNote
 from pagein.model.messages import Usage
 from pagein.model.note_forms import encode_note
 from pagein.policy.layouts.pooled_branch import PooledBranch
@@ -309,6 +303,7 @@ class Traffic:
             return None, None
         held = cache_ttl.prefix_after_answer(terms, usage, rewritten=prepared.rewrites, messages=prepared.sent_messages)
         self._owe(prepared, note_of(held))
+        self._shared.evidence.add_savings(held.lease.saved - terms.before.lease.saved, terms.at)
         model = self._index.heads[entry].model
         is_same = not prepared.rewrites and not prepared.changed_by_client
         verdict = cache_ttl.verdict_of(terms, usage, model) if is_same else None
@@ -332,6 +327,7 @@ class Traffic:
             if found is None:
                 return None
             held, cost = found
+            self._shared.evidence.add_savings(-cost, at)
             self._index.note_behind(prepared.entry, note_of(held))
             self._index.note_behind(prepared.entry, FurtherUsageNote("keep_alive", usage))
         return cost

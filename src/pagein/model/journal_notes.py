@@ -6,6 +6,7 @@ A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from pagein.model.cache_notes import CacheSavingsNote, CacheVerdictNote
 from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.layout_notes import LayoutNote
@@ -28,8 +29,6 @@ from pagein.model.read_events import FileRead, FileRefresh, FileWrite, Malformed
 
 CacheMarks: TypeAlias = Literal["marked", "unmarked", "front"]
 """Where a client sets cache breakpoints: in the conversation, nowhere, or in the prompt prefix alone."""
-CachePractice: TypeAlias = Literal["hour", "keep_alive"]
-"""What the choice of cache TTLs rests on (`policy.economics.cache_trust`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +91,7 @@ class BreakpointChoice:
     long: True if breakpoints of five minutes are set to one hour.
     anchor: message with a breakpoint because a one-hour entry ends with it; None if absent.
     reads: the block up to which the cache can be read; None for no breakpoint there.
+    split: the block with the last breakpoint of one hour, where all behind it have five minutes; None for one TTL.
     messages: number of messages in the request.
     """
 
@@ -102,6 +102,7 @@ class BreakpointChoice:
     messages: int = 0
     tail: tuple[int, int] | None = None
     long: bool = False
+    split: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,25 +214,6 @@ class CachedPrefixNote:
     short: float | None = None
     mixed: bool = False
     bridged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CacheVerdictNote:
-    """A pause showed whether the provider keeps a cache entry that pagein rests on.
-
-    model: name of the model.
-    practice: `hour`, an entry of one hour behind a prefix of five minutes; `keep_alive`, that of a keep-alive request.
-    held: whether the first request after the pause read the entry.
-    at: time of that request, in seconds since 1970.
-    anchored, read: tokens of the entry, and tokens read.
-    """
-
-    model: str
-    practice: CachePractice
-    held: bool
-    at: float
-    anchored: float = 0.0
-    read: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +364,7 @@ Note: TypeAlias = (
     | FurtherUsageNote
     | AnswerNote
     | CachedPrefixNote
+    | CacheSavingsNote
     | CacheVerdictNote
     | ExchangeNote
     | RestoredMessagesNote

@@ -17,6 +17,7 @@ import msgspec
 
 from pagein.errors import BadName
 from pagein.model import memory_notes, read_records
+from pagein.model.cache_notes import CacheSavingsNote, CacheVerdictNote
 from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import (
@@ -25,7 +26,6 @@ from pagein.model.journal_notes import (
     CachedPrefixNote,
     CacheMarks,
     CacheMarksNote,
-    CacheVerdictNote,
     ClientNote,
     DeferredToolsNote,
     ExchangeNote,
@@ -364,6 +364,7 @@ KINDS: Final = (
     _kind("request.answer", memory_notes.AnswerNote, lambda one: one.message, memory_notes.AnswerNote, has_words=True),
     _kind("request.lease", CachedPrefixNote, _encode_set_fields("saved", "held", "anchored")),
     _kind("cache.verdict", CacheVerdictNote),
+    _kind("cache.savings", CacheSavingsNote),
     _kind("request.exchange", ExchangeNote, _encode_set_fields(), _decode_exchange, has_words=True),
     _kind("request.mended", RestoredMessagesNote, _encode_count, lambda data: RestoredMessagesNote(_count(data))),
     _kind("request.broken", BrokenNote, _encode_count, lambda data: BrokenNote(_count(data))),

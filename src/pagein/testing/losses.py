@@ -226,6 +226,7 @@ def _course(name: str, told: BillableSession, charged: Prices, cache: CacheKind)
     with (KeepAlivePagein if kept else PageinPolicy)(told, open_in_memory, charged, name) as paging:
         if isinstance(paging, KeepAlivePagein):
             paging.trust = paging.trust if cache == "documented" else UNKNOWN
+            paging.reserve = 0.0  # law 5 holds for a session by itself
             ledger: _Ledger = _KeptLedger(told, paging, charged, stress=False, trace=True)
         else:
             ledger = _Ledger(told, paging, charged, stress=False, trace=True)

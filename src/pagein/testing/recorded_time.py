@@ -17,7 +17,7 @@ from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
-from pagein.model.journal_notes import CacheVerdictNote
+from pagein.model.cache_notes import CacheVerdictNote
 from pagein.ports import TokenCounter
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pagein import wiring
 from pagein.engine.cache.cache_evidence import CacheEvidence, words_of
-from pagein.model.journal_notes import CachePractice, CacheVerdictNote
+from pagein.model.cache_notes import CachePractice, CacheSavingsNote, CacheVerdictNote
 from pagein.model.text_removal import Tombstone
 from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust
 
@@ -19,10 +19,10 @@ class _Session:
     """A session of verdicts without a store."""
 
     def __init__(self) -> None:
-        self.made: list[CacheVerdictNote] = []
-        self.kept: list[CacheVerdictNote] = []
+        self.made: list[CacheVerdictNote | CacheSavingsNote] = []
+        self.kept: list[CacheVerdictNote | CacheSavingsNote] = []
 
-    def note(self, note: CacheVerdictNote) -> None:
+    def note(self, note: CacheVerdictNote | CacheSavingsNote) -> None:
         self.made.append(note)
 
     def keep(self) -> None:
@@ -89,3 +89,28 @@ def test_a_first_failure_after_successes_ends_nothing_and_is_not_told_so() -> No
     assert "the client's again" not in told
     evidence.add(lost)
     assert "the client's again" in words_of(lost, evidence.trust(lost.model))
+
+
+def test_a_fifth_of_what_other_sessions_saved_is_the_reserve_and_a_loss_makes_it_smaller() -> None:
+    session = _Session()
+    evidence = CacheEvidence(session=lambda: session)
+    assert evidence.reserve(0.0) == 0, "a new store has none"
+    evidence.add_savings(9000.0, 1.0)
+    assert session.kept == [], "an entry for every request would be too many"
+    evidence.add_savings(41_000.0, 2.0)
+    assert session.kept == [CacheSavingsNote(50_000.0, 2.0)]
+    assert evidence.reserve(0.0) == 10_000
+    assert evidence.reserve(30_000.0) == 4000, "what a session saved itself is in its own hand"
+    evidence.add_savings(-40_000.0, 3.0)
+    assert evidence.reserve(0.0) == 2000
+    evidence.add_savings(-20_000.0, 4.0)
+    assert evidence.reserve(0.0) == 0
+
+
+def test_savings_survive_a_restart(tmp_path: Path) -> None:
+    with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        engine.evidence.add_savings(600_000.0, 1.0)
+        engine.evidence.add_savings(-100_000.0, 2.0)
+    with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        assert engine.evidence.reserve(0.0) == 100_000
+        assert engine.evidence.reserve(300_000.0) == 40_000

@@ -15,8 +15,9 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send import call, outgoing_body, splice
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.model.cache_notes import CacheVerdictNote
 from pagein.model.entries import RequestSent
-from pagein.model.journal_notes import BreakpointChoice, CacheVerdictNote
+from pagein.model.journal_notes import BreakpointChoice
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
 from pagein.providers.wire.breakpoint_edits import Changes

@@ -14,8 +14,9 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import HostError
+from pagein.model.cache_notes import CacheVerdictNote
 from pagein.model.entries import NoteEntry, RequestSent
-from pagein.model.journal_notes import CacheVerdictNote, OtherNote, PinNote, UsageNote
+from pagein.model.journal_notes import OtherNote, PinNote, UsageNote
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import PRICED
 from pagein.testing.eager_residency import eager

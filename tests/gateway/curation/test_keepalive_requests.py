@@ -20,7 +20,7 @@ from pagein.gateway.pages.journal_calls import summary_of
 from pagein.gateway.pages.json_logs import logger_to
 from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
-from pagein.model.journal_notes import CacheVerdictNote
+from pagein.model.cache_notes import CacheVerdictNote
 from pagein.simulator import ProviderSettings, SimulatedProvider
 
 MODEL = "claude-sonnet-4-6"
@@ -176,11 +176,16 @@ async def stage(folder: Path, script: object = None, **settings: object) -> Asyn
         assert [(one.refused, one.message) for one in provider.requests if one.refused] == []
 
 
+def step(number: int, count: int) -> str:
+    """What a person says before a call; before the last one so much that losing it would cost more than a keep-alive request."""
+    return f"step {number} " + "of a long task " * (200 if number < count - 1 else 8000)
+
+
 async def worked(on: Stage, pauses: int = 3, calls: int = 8) -> None:
     """A session with pauses of half an hour."""
     for _ in range(pauses):
         for number in range(calls):
-            await on.agent.says(f"step {number} " + "of a long task " * 200)
+            await on.agent.says(step(number, calls))
             await on.pause(20)
         await on.pause(1800)
     await on.agent.says("and the end")
@@ -200,7 +205,7 @@ def test_a_pause_is_bridged_by_one_request_and_the_bill_is_lower(tmp_path: Path)
         without, none, read = await bill("without", keep_alive=False)
         kept, pings, still_read = await bill("with", keep_alive=True)
         assert none == 0
-        assert pings == 1  # the other pauses find an hour's entry that a request of the client's asked for
+        assert pings == 3  # each pause follows a long message that no hour's entry holds
         assert still_read >= read * 0.95
         assert kept < 0.95 * without
 
@@ -221,8 +226,11 @@ def test_behind_the_pause_the_window_and_the_answer_are_read(tmp_path: Path) -> 
             assert after.usage.read >= ping.usage.read + ping.usage.written
             assert "stream" not in ping.body or ping.body["stream"] is False
             assert {"tools", "system"} <= set(ping.body)
-            marks = [one.body["system"][0]["cache_control"] for one in (before, after)]
-            assert marks == [MINUTES, MINUTES]
+            assert before.body["system"][0]["cache_control"] == HOUR, (
+                "all in front of the long message has the long TTL"
+            )
+            assert before.body["messages"][-2]["content"][-1]["cache_control"] == HOUR
+            assert before.body["messages"][-1]["content"][-1]["cache_control"] == MINUTES
 
     run(scene())
 
@@ -240,8 +248,7 @@ def test_a_client_that_asks_for_five_minutes_is_kept_alive_once_it_came_back_fro
             on.agent.messages.append({"role": "user", "content": [result]})
             await on.agent.sends()
             await worked(on, pauses=3, calls=8)
-            (ping,) = on.pings
-            assert on.provider.requests.index(ping) > 12  # behind the first pause
+            assert on.provider.requests.index(on.pings[0]) > 12  # behind the first pause
 
     run(scene())
 
@@ -252,7 +259,7 @@ def test_pings_of_calls_that_wait_for_tools_are_whole_requests(tmp_path: Path) -
     async def scene() -> None:
         async with stage(tmp_path, script) as on:
             for number in range(7):
-                await on.agent.says(f"step {number} " + "of a long task " * 200)
+                await on.agent.says(step(number, 7))
             await on.pause(1000)
             (ping,) = on.pings
             results = ping.body["messages"][-1]["content"]
@@ -332,7 +339,7 @@ def test_nothing_is_sent_while_the_switch_is_off(tmp_path: Path) -> None:
     async def scene() -> None:
         async with stage(tmp_path) as on:
             for number in range(8):
-                await on.agent.says(f"step {number} " + "of a long task " * 200)
+                await on.agent.says(step(number, 8))
             turn_off(tmp_path / "off")
             await on.pause(1000)
             assert on.pings == []
@@ -357,7 +364,7 @@ def test_a_keep_alive_request_that_fails_harms_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         async with stage(tmp_path, script) as on:
             for number in range(8):
-                await on.agent.says(f"step {number} " + "of a long task " * 200)
+                await on.agent.says(step(number, 8))
             await on.pause(1800)
             assert on.figure('pagein_keep_alives_total{result="refused"}') == 1
             with pytest.raises(AssertionError, match="overloaded"):  # the script fails whoever is next
@@ -398,7 +405,7 @@ def test_a_gateway_that_ends_sends_nothing_and_keeps_no_login(tmp_path: Path) ->
     async def scene() -> None:
         async with stage(tmp_path) as on:
             for number in range(8):
-                await on.agent.says(f"step {number} " + "of a long task " * 200)
+                await on.agent.says(step(number, 8))
             relay = on.gateway._relay
             assert relay is not None
             assert relay.keep_alive.pauses_watched == 1
@@ -426,7 +433,7 @@ def test_a_restart_goes_on_with_the_lease(tmp_path: Path) -> None:
     async def go_on(on: Stage) -> list[object]:
         for _ in range(2):
             await on.agent.says("and on " + "with it " * 200)
-        return [one.body["system"][0]["cache_control"] for one in on.provider.requests[-2:] if one.body]
+        return [one.body["messages"][-1]["content"][-1]["cache_control"] for one in on.provider.requests[-2:]]
 
     async def scene() -> None:
         whole, broken = tmp_path / "whole", tmp_path / "broken"
@@ -443,7 +450,7 @@ def test_a_restart_goes_on_with_the_lease(tmp_path: Path) -> None:
             on.clock.time = until + 10
             on.agent.messages = talk
             # what was saved, and what pauses would have cost, is known as without a restart
-            assert await go_on(on) == unbroken == [HOUR, MINUTES]
+            assert await go_on(on) == unbroken == [MINUTES, MINUTES]
 
     run(scene())
 

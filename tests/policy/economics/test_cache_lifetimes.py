@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.policy.economics.cache_keepalive import PAUSES, CacheLease, Lifetimes, Request, lease_after_request
-from pagein.policy.economics.cache_lifetimes import UpcomingRequest, chosen, chosen_rewritten
+from pagein.policy.economics.cache_lifetimes import (
+    UpcomingRequest,
+    chosen,
+    chosen_rewritten,
+    exposable,
+    reserve_of,
+)
 from pagein.providers.prices.token_prices import Cliff
 
 SHORT = Lifetimes(asked=300.0)
@@ -108,3 +114,35 @@ def test_a_client_of_five_minutes_never_pays_more_than_is_in_hand(
     for choose in (chosen, chosen_rewritten):
         if choose(lease, SHORT, UpcomingRequest(at, 60_000.0 + new, new), in_hand) == 3600.0:
             assert 0.75 * new <= in_hand
+
+
+SAID = UpcomingRequest(20.0, 64_000.0, 4000.0, said=300.0)
+
+
+def test_behind_the_last_answer_as_much_is_exposed_as_the_sum_in_hand_pays_for() -> None:
+    lease = CacheLease(3600.0, sent=0.0, held=60_000.0, calls=10, anchored=60_000.0, until=3600.0)
+    assert exposable(lease, LONG, SAID, in_hand=0.0) == 0
+    assert exposable(lease, LONG, SAID, in_hand=1150.0) == pytest.approx(1000.0)
+    lost = 1000.0 * (1.9 - 0.75)  # an hour's price to write it again, less what the short TTL spared
+    assert lost == pytest.approx(1150.0)
+    assert exposable(lease, LONG, SAID, in_hand=1e9) == 0, "all of it is covered, and an anchor is not due"
+    assert exposable(replace(lease, feared=4000.0), LONG, SAID, in_hand=1e9) == 3700.0
+
+
+def test_a_client_of_five_minutes_buys_its_anchor_behind_the_last_answer_for_the_price_of_the_answer() -> None:
+    lease = replace(WAITED, feared=300.0)
+    assert exposable(lease, SHORT, SAID, in_hand=0.75 * 300 + 1) == 3700.0
+    assert exposable(lease, SHORT, SAID, in_hand=0.75 * 300 - 1) == 0
+    assert exposable(lease, replace(SHORT, is_proven=False), replace(SAID, at=700.0), in_hand=1e9) == 0
+
+
+def test_a_request_whose_cache_may_be_lost_is_not_split() -> None:
+    lease = CacheLease(300.0, sent=0.0, held=60_000.0, calls=10, feared=4000.0)
+    assert exposable(lease, LONG, SAID, in_hand=1e9) > 0
+    assert exposable(lease, LONG, replace(SAID, is_found=False), in_hand=1e9) == 0
+    assert exposable(lease, LONG, replace(SAID, at=400.0), in_hand=1e9) == 0
+
+
+@given(st.floats(0, 1e9), st.floats(0, 1e6))
+def test_the_reserve_is_a_fifth_at_most_and_bounded(saved: float, lost: float) -> None:
+    assert 0 <= reserve_of(saved - lost) <= min(100_000.0, 0.2 * saved)

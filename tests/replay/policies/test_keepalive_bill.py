@@ -26,6 +26,7 @@ class Scripted:
     recall: Recall = "slice"
     ttl: int | None = FIVE_MINUTES
     caches: bool = True
+    exposable: float = 0.0
 
     def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
         if sized.call.index != self.hides_at:

@@ -15,8 +15,9 @@ from pagein.replay.prompt.recording import BillableSession
 from pagein.testing.story import Story
 
 
-def _kept(recording: BillableSession, charged: Prices) -> KeptLedger:
+def _kept(recording: BillableSession, charged: Prices, reserve: float = 0.0) -> KeptLedger:
     with KeepAlivePagein(recording, wiring.open_for_replay, charged) as paging:
+        paging.reserve = reserve
         ledger = KeptLedger(recording, paging, charged, stress=False)
         ledger.run()
         paging.prove(ledger.tally)
@@ -50,6 +51,7 @@ def test_where_the_host_asks_for_an_hour_the_short_lifetime_is_cheaper_once_some
     recording = _host(story.asks(), 8, hour=True).says().recording()
     assert recording.ttl == 3600
     with KeepAlivePagein(recording, wiring.open_for_replay, charged) as paging:
+        paging.reserve = 0.0
         ledger = KeptLedger(recording, paging, charged, stress=False, trace=True)
         ledger.run()
     assert 0 not in paging.course.ttls  # a pause would lose what is written, and nothing was saved to pay for that
@@ -81,19 +83,31 @@ def test_an_answer_written_for_an_hour_behind_the_last_call_is_paid_for(story: S
     assert _kept(recording, charged).tally.cost <= 1.02 * _append(recording, charged).tally.cost
 
 
+FIRST = Usage(written=10_000, written_1h=10_000, output=20)
+RESERVE = 100_000.0
+
+
 def test_a_pause_is_bridged_by_one_request_that_is_charged(story: Story, charged: Prices) -> None:
-    _host(story.asks(), 12, hour=True).says().waits(1500).asks()
-    recording = _host(story, 3, hour=True).says().recording()
-    ledger = _kept(recording, charged)
-    assert ledger.tally.keep_alives >= 1
+    later = Usage(read=10_000, written=200, written_1h=200, output=20)
+    recording = story.asks().says(usage=FIRST).waits(1500).asks().says(usage=later).recording()
+    ledger = _kept(recording, charged, RESERVE)
+    assert ledger.tally.keep_alives == 1  # the answer to the second request is small, and the rest has an hour's entry
     assert 0 < ledger.tally.keep_alive_cost < ledger.tally.cost
     assert ledger.tally.cost < _append(recording, charged).tally.cost
     assert ledger.tally.refused == 0
 
 
 def test_the_request_behind_the_last_answer_of_a_main_session_is_charged_too(story: Story, charged: Prices) -> None:
-    recording = _host(story.asks(), 12, hour=True).says().recording()
-    assert _kept(recording, charged).tally.keep_alives == 1
+    recording = story.asks().says(usage=FIRST).recording()
+    assert _kept(recording, charged, RESERVE).tally.keep_alives == 1
+
+
+def test_without_a_reserve_the_first_request_has_the_lifetime_that_the_host_asks_for(
+    story: Story, charged: Prices
+) -> None:
+    recording = story.asks().says(usage=FIRST).waits(1500).asks().says().recording()
+    assert _kept(recording, charged).tally.keep_alives == 0
+    assert _kept(recording, charged).tally.cost == pytest.approx(_append(recording, charged).tally.cost)
 
 
 def test_a_host_of_five_minutes_to_which_nobody_came_back_is_not_kept_alive(story: Story, charged: Prices) -> None:

@@ -33,6 +33,7 @@ from pagein.providers.wire.ttl_edits import (
     marks_in,
     move_last_mark,
     shorten_ttl,
+    split_ttl,
     takes_own_mark,
 )
 
@@ -94,8 +95,30 @@ def terms_of(chosen: BreakpointChoice, terms: CacheTerms | None) -> CacheTerms |
     if terms is None:
         return None
     lifetimes = terms.lifetimes
+    if chosen.split is not None:
+        return terms.split_at(chosen.split[0])
     asking = lifetimes.short if chosen.short else lifetimes.long if chosen.long else lifetimes.asked
     return replace(terms, asking=asking)
+
+
+def place_to_split(envelope: Envelope, items: Sequence[bytes], share: float) -> Address | None:
+    """Return the first block behind which the short TTL may begin; None without one, or without room for its breakpoint.
+
+    The model's last answer comes first, then the blocks of the client's message behind it.
+
+    share: the most that may stand behind the block, as a share of that message.
+    """
+    last = len(items) - 1
+    if last < 1 or share <= 0 or b'"assistant"' not in items[last - 1]:
+        return None
+    parts = _parts(items[last])
+    sizes = [len(encode_json(one)) for one in parts]
+    places = [(last, block) for block in range(len(parts) - 1) if takes_own_mark(parts[block])]
+    said = _in_front(items, (last, 0))
+    fitting = (one for one in places if sum(sizes[one[1] + 1 :]) <= share * sum(sizes))
+    place = said if share >= 1 and said is not None and said[0] == last - 1 else next(fitting, None)
+    request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
+    return None if place is None or split_ttl(request, place) is request else place
 
 
 def step(chosen: BreakpointChoice, body: Body) -> BreakpointChoice:
@@ -220,6 +243,8 @@ def apply_breakpoints(
         request = shorten_ttl(request)
     if chosen.long:
         request = lengthen_ttl(request)
+    if chosen.split is not None:
+        request = split_ttl(request, chosen.split)
     request = request if chosen.anchor is None else anchor_ttl(request, chosen.anchor)
     moved = request if chosen.tail is None else move_last_mark(request, chosen.tail)
     return moved, chosen if moved is not request else replace(chosen, tail=None)

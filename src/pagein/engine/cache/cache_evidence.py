@@ -8,22 +8,25 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Final, Protocol
 
+from pagein.model.cache_notes import CacheSavingsNote, CacheVerdictNote
 from pagein.model.entries import Entry, NoteEntry
-from pagein.model.journal_notes import CacheVerdictNote
 from pagein.model.messages import UnreadableLine
+from pagein.policy.economics.cache_lifetimes import reserve_of
 from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust, trust_after
 from pagein.ports import JournalStore
 
 VERDICTS: Final = "pagein.cache-verdicts"
 """Name of the session whose journal holds the verdicts."""
 _DAY: Final = 86_400.0
+_WORTH_STORING: Final = 10_000.0
+"""BIT from which savings are worth an entry; savings below are lost when the process ends."""
 
 
 class VerdictSession(Protocol):
     """The session whose journal holds the verdicts."""
 
-    def note(self, note: CacheVerdictNote) -> object:
-        """Journal a verdict."""
+    def note(self, note: CacheVerdictNote | CacheSavingsNote) -> object:
+        """Journal a verdict, or savings."""
 
     def keep(self) -> None:
         """Store it. Raises StoreError."""
@@ -45,6 +48,8 @@ class CacheEvidence:
         self._session = session
         self._lock = Lock()
         self._trusts: dict[str, CacheTrust] | None = None
+        self._saved = 0.0  # BIT saved by the choice of TTLs, over all sessions
+        self._unstored = 0.0  # the part of it that is not stored yet
 
     def trust(self, model: str, at: float | None = None) -> CacheTrust:
         """Return the verdicts on a model's cache, as they stand at time `at`. Raises StoreError."""
@@ -68,9 +73,32 @@ class CacheEvidence:
             session.keep()
         return after != before
 
+    def reserve(self, own: float) -> float:
+        """Return the BIT that a session may expose because other sessions saved more. Raises StoreError.
+
+        own: what the session itself saved by the choice of TTLs, in BIT.
+        """
+        with self._lock:
+            self._known()
+            return reserve_of(self._saved - max(0.0, own))
+
+    def add_savings(self, saved: float, at: float) -> None:
+        """Add what the choice of TTLs saved with a request, or lost; stored once it is worth an entry. Raises StoreError."""
+        with self._lock:
+            self._known()
+            self._saved += saved
+            self._unstored += saved
+            told = self._unstored if abs(self._unstored) >= _WORTH_STORING else 0.0
+            self._unstored -= told
+        if told and self._session is not None:
+            session = self._session()
+            session.note(CacheSavingsNote(told, at))
+            session.keep()
+
     def _known(self) -> dict[str, CacheTrust]:
         if self._trusts is None:
-            self._trusts = trusts_of(() if self._journals is None else self._journals.entries(VERDICTS))
+            entries = () if self._journals is None else tuple(self._journals.entries(VERDICTS))
+            self._trusts, self._saved = trusts_of(entries), savings_of(entries)
         return self._trusts
 
 
@@ -84,6 +112,12 @@ def trusts_of(entries: Iterable[Entry | UnreadableLine]) -> dict[str, CacheTrust
             case _:
                 pass
     return found
+
+
+def savings_of(entries: Iterable[Entry | UnreadableLine]) -> float:
+    """Return the BIT that the choice of TTLs saved, by a journal."""
+    notes = (one.body.note for one in entries if isinstance(one, Entry) and isinstance(one.body, NoteEntry))
+    return sum(note.saved for note in notes if isinstance(note, CacheSavingsNote))
 
 
 def _trust_with(trust: CacheTrust, verdict: CacheVerdictNote) -> CacheTrust:

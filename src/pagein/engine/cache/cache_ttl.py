@@ -16,8 +16,9 @@ from pagein.engine.cache.cache_inputs import prices_for
 from pagein.engine.cache.cached_prefix import CachedPrefix, step
 from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.state import State
+from pagein.model.cache_notes import CachePractice, CacheVerdictNote
 from pagein.model.entries import EntryId
-from pagein.model.journal_notes import CachedPrefixNote, CachePractice, CacheVerdictNote
+from pagein.model.journal_notes import CachedPrefixNote
 from pagein.model.messages import Usage
 from pagein.policy.economics import cache_keepalive, cache_lifetimes
 from pagein.policy.economics.cache_keepalive import MARGIN, CacheLease, Lifetimes, Request
@@ -62,6 +63,10 @@ class CacheTerms:
     rewriting: the TTL if the window is rewritten, in seconds.
     front: tokens of the prompt prefix.
     returning: message at the end of an anchor in this model's cache, to which the client may return; -1 without one.
+    exposable: tokens at its end that may have the short TTL while all in front has the long one; 0 for one TTL.
+    behind: tokens of its news behind the model's last answer.
+    split: message with the last breakpoint of the long TTL, if the short one follows in it; -1 for one TTL.
+    reserve: amount that earlier sessions give for what a pause may lose, in BIT.
     bridges: True if a keep-alive request may be sent after it.
     is_trial: True if it is not known that keep-alive requests work with this model.
     """
@@ -74,17 +79,25 @@ class CacheTerms:
     rewriting: float = 0.0
     front: float = 0.0
     returning: int = -1
+    exposable: float = 0.0
+    behind: float = 0.0
+    split: int = -1
+    reserve: float = 0.0
     bridges: bool = False
     is_trial: bool = False
 
     def settle(self, *, rewritten: bool) -> "CacheTerms":
         """Return the terms once it is known whether the window is rewritten."""
-        return replace(self, asking=self.rewriting) if rewritten else self
+        return replace(self, asking=self.rewriting, exposable=0.0) if rewritten else self
+
+    def split_at(self, message: int) -> "CacheTerms":
+        """Return the terms of a request with both TTLs, the long one up to a block of this message."""
+        return replace(self, asking=self.lifetimes.short, split=message)
 
     @property
     def shortens(self) -> bool:
         """True if the client's breakpoints ask for a longer TTL."""
-        return self.asking <= self.lifetimes.short < self.lifetimes.asked
+        return self.split < 0 and self.asking <= self.lifetimes.short < self.lifetimes.asked
 
     @property
     def lengthens(self) -> bool:
@@ -146,12 +159,14 @@ def terms(
     *,
     anew: bool,
     switched: bool = False,
+    reserve: float = 0.0,
 ) -> CacheTerms | None:
     """Choose the cache terms of a request; None without a time.
 
     in_hand: amount to risk beside the savings of earlier TTL choices, in BIT.
     anew: True if the request shares nothing with the last one.
     switched: as in `TtlQuery`.
+    reserve: as in `CacheTerms`.
     """
     if moment.now is None:
         return None
@@ -166,10 +181,25 @@ def terms(
     goes_on = before.lease.alive(moment.now) and not (anew or switched)
     new = moment.scale * (moment.new if goes_on else moment.size)
     is_near = lifetimes.lookback is None or moment.blocks < lifetimes.lookback
-    asked = cache_lifetimes.UpcomingRequest(moment.now, size, new, is_found=is_near and not moment.first_image)
-    asking = cache_lifetimes.chosen(before.lease, lifetimes, asked, in_hand)
+    said = moment.scale * moment.replied if goes_on else 0.0
+    is_found = is_near and not moment.first_image
+    asked = cache_lifetimes.UpcomingRequest(moment.now, size, new, said=said, is_found=is_found)
+    asking = cache_lifetimes.chosen(before.lease, lifetimes, asked, in_hand + reserve)
+    exposable = cache_lifetimes.exposable(before.lease, lifetimes, asked, in_hand + reserve)
     rewriting = cache_lifetimes.chosen_rewritten(before.lease, lifetimes, asked, in_hand)
-    return CacheTerms(lifetimes, before, asking, moment.now, anew, rewriting, moment.floor, returning)
+    return CacheTerms(
+        lifetimes,
+        before,
+        asking,
+        moment.now,
+        anew,
+        rewriting,
+        moment.floor,
+        returning,
+        exposable,
+        new - said,
+        reserve=reserve,
+    )
 
 
 def _after_switch(held: CachedPrefix, lifetimes: Lifetimes) -> CachedPrefix:
@@ -214,10 +244,12 @@ def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, mes
     # a longer TTL than the client's is believed if the provider charges for it
     is_charged = not terms.lengthens or usage.written_1h > 0
     lifetime = terms.asking if is_charged else terms.lifetimes.asked
-    request = Request(terms.at, lifetime, size, new, float(usage.written), rewritten, terms.front)
+    long = float(usage.written_1h) if terms.split >= 0 else 0.0
+    request = Request(terms.at, lifetime, size, new, float(usage.written), rewritten, terms.front, long)
     lease = cache_keepalive.lease_after_request(before, terms.lifetimes, request)
     anchors = lifetime > terms.lifetimes.short
-    return replace(terms.before, lease=lease, place=messages - 1 if anchors else terms.before.place, bridged=False)
+    place = messages - 1 if anchors else terms.split if long else terms.before.place
+    return replace(terms.before, lease=lease, place=place, bridged=False)
 
 
 def verdict_of(terms: CacheTerms, usage: Usage, model: str) -> CacheVerdictNote | None:
@@ -243,10 +275,14 @@ def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> 
         return None
     is_cached = usage.read + usage.written >= _CACHED * usage.prompt > 0
     behind = usage.output + usage.fresh  # a keep-alive request writes both to the cache
-    if lease.sent is None or not is_cached or not cache_keepalive.keeps(lease, terms.lifetimes, in_hand, behind):
+    if lease.sent is None or not is_cached or not _keeps(lease, terms, in_hand, behind):
         return None
     price = terms.lifetimes.keepalive_price(lease.held, behind)
     return KeepAlivePlan(lease.sent + terms.lifetimes.short - MARGIN, price, held.kept, held.spent, terms.is_trial)
+
+
+def _keeps(lease: CacheLease, terms: CacheTerms, in_hand: float, behind: float) -> bool:
+    return cache_keepalive.keeps(lease, terms.lifetimes, in_hand, behind, terms.reserve)
 
 
 def prefix_after_keepalive(
@@ -305,7 +341,8 @@ class Leases:
         lasted = lifetimes.short if asking.was_short else lifetimes.long if asking.was_long else lifetimes.asked
         held = _up_to_date(self._held[parent], lifetimes, lasted, self._journal.state_at(parent).sent_at)
         in_hand = _in_hand(state.account, price)
-        found = terms(held, lifetimes, moment, in_hand, anew=anew, switched=asking.switched)
+        reserve = self._evidence.reserve(0.0 if held is None else held.lease.saved)
+        found = terms(held, lifetimes, moment, in_hand, anew=anew, switched=asking.switched, reserve=reserve)
         if found is None:
             return None
         bridges = asking.may_cost > 0 and trust.keep_alive != "fails"

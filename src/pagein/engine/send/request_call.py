@@ -69,6 +69,7 @@ class RequestCall(WindowCall):
     marks: True if the conversation may be cached: it has cache breakpoints, or needs none.
     is_new_prefix: True if no earlier request of the branch had its prompt prefix.
     terms: its cache terms; None if left to the client.
+    split: the block behind which the short TTL begins; None for one TTL.
     layout: the window beside the client's messages.
     made: its bytes.
     chosen: its cache breakpoints.
@@ -87,6 +88,7 @@ class RequestCall(WindowCall):
     marks: bool = True
     is_new_prefix: bool = False
     terms: CacheTerms | None = None
+    split: tuple[int, int] | None = None
     layout: WindowLayout | None = None
     made: Bytes = _NO_BYTES
     chosen: BreakpointChoice = AS_THE_CLIENT

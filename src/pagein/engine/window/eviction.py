@@ -305,11 +305,15 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
 
 def _with_uncached(scene: Scene, moment: Moment, planned: EpochPlan) -> EpochPlan:
     """Add what no cache holds: results that the last request showed once, and very big arguments that none has shown."""
-    state, kept = scene.state, _calls_kept_by_user(scene)
-    if scene.shown is not None and not state.hand.off:
-        planned = with_shown_once(planned, scene.shown, state, kept | warm_calls(state))
-    entering = masked_on_entry(state, scene.residency, kept, scene.excluded)
-    return with_masked_on_entry(planned, entering, scene.residency, moment)
+    state, residency = scene.state, scene.residency
+    if state.hand.off:
+        return planned
+    if scene.shown is not None:
+        planned = with_shown_once(planned, scene.shown, state, _calls_kept_by_user(scene) | warm_calls(state))
+    if residency.arguments is None or residency.arguments.on_entry is None:
+        return planned
+    entering = masked_on_entry(state, residency, _calls_kept_by_user(scene), scene.excluded)
+    return with_masked_on_entry(planned, entering, residency, moment)
 
 
 def _most(scene: Scene, moment: Moment) -> float:

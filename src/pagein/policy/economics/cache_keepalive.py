@@ -187,6 +187,7 @@ class Request:
     size: tokens that the cache was asked to hold.
     new: tokens beyond the last held request.
     written: tokens written to the cache, as reported by the provider.
+    written_long: those of them that a request with both TTLs wrote for the long one, in front of the others.
     rewritten: whether pagein changed tokens in front of the news.
     front: tokens of the prompt prefix, which other sessions may hold too.
     """
@@ -198,6 +199,7 @@ class Request:
     written: float
     rewritten: bool = False
     front: float = 0.0
+    written_long: float = 0.0
 
 
 def feared_with(
@@ -219,26 +221,35 @@ def lease_after_request(lease: CacheLease, lifetimes: Lifetimes, request: Reques
     found = lease.anchored > 0 and read >= lease.anchored - 1.0
     survives = found and now <= lease.until and not missed and not request.rewritten
     anchors = request.lifetime > lifetimes.short
-    lingers = not (anchors or survives) and _may_linger(lease, lifetimes, request)
+    splits = request.written_long > 0 and not anchors
+    lingers = not (anchors or splits or survives) and _may_linger(lease, lifetimes, request)
     gap = 0.0 if lease.sent is None else now - lease.sent
     feared = feared_with(lease, lifetimes, now, request.size, request.new, rewritten=request.rewritten)
+    is_mixed = lease.short is not None and read > 0 and not missed
     return replace(
         lease,
         lifetime=request.lifetime,
         saved=lease.saved + _savings_of_request(lease, lifetimes, request),
         sent=now,
         held=request.size,
-        anchored=request.size if anchors else lease.anchored if survives else 0.0,
-        until=now + lifetimes.long if anchors or survives else float("-inf"),
+        anchored=_anchored_by(request, lifetimes) or (lease.anchored if survives else 0.0),
+        until=now + lifetimes.long if anchors or splits or survives else float("-inf"),
         whole=(lease.whole or lease.is_paused(now)) and (survives or lingers) and not request.rewritten,
         returns=lease.returns + (lifetimes.short < gap <= lifetimes.long),
         lingers=now + lifetimes.long if lingers else float("-inf"),
-        feared=0.0 if anchors else feared,
+        feared=0.0 if anchors or splits else feared,
         calls=lease.calls + 1,
         stops=lease.stops + (gap >= STOP),
         short=_short_since(None if missed and read <= 0 else lease.short, lifetimes, request, gap),
-        mixed=lease.short is not None and read > 0 and not missed if anchors else lease.mixed and survives,
+        mixed=is_mixed if anchors or splits else lease.mixed and survives,
     )
+
+
+def _anchored_by(request: Request, lifetimes: Lifetimes) -> float:
+    """Return the tokens in front of the last entry that a request wrote for the long TTL; 0 for none."""
+    if request.lifetime > lifetimes.short:
+        return request.size
+    return request.size - request.written + request.written_long if request.written_long > 0 else 0.0
 
 
 def _short_since(since: float | None, lifetimes: Lifetimes, request: Request, gap: float) -> float | None:
@@ -271,7 +282,7 @@ def _savings_of_request(lease: CacheLease, lifetimes: Lifetimes, request: Reques
 
 def _level_savings(lease: CacheLease, lifetimes: Lifetimes, request: Request) -> float:
     """Return the savings at prices below a cliff; losses of the short TTL count against pagein."""
-    theirs, ours = lifetimes.price(lifetimes.asked), lifetimes.price(request.lifetime)
+    theirs, ours = lifetimes.price(lifetimes.asked), _price_written(lifetimes, request)
     if lease.sent is None:
         return (theirs - ours) * request.written
     if request.rewritten and lease.alive(request.at):  # its price is in the account of the window
@@ -283,6 +294,15 @@ def _level_savings(lease: CacheLease, lifetimes: Lifetimes, request: Request) ->
     # without pagein the cache would hold nothing any more, except a prompt prefix that other sessions keep
     held = max(0.0, min(held, request.size - request.written) - request.front)
     return (theirs - ours) * request.written + (theirs - lifetimes.read) * held
+
+
+def _price_written(lifetimes: Lifetimes, request: Request) -> float:
+    """Return the price of a token written by a request, on average."""
+    price = lifetimes.price(request.lifetime)
+    if not request.written_long or not request.written:
+        return price
+    share = min(1.0, request.written_long / request.written)
+    return price + share * (lifetimes.write_long - price)
 
 
 def lease_after_restart(lease: CacheLease) -> CacheLease:
@@ -329,11 +349,12 @@ def lease_after_switch(lease: CacheLease, lifetimes: Lifetimes) -> CacheLease:
     return replace(lease_after_restart(lease), saved=saved, short=None, elsewhere=elsewhere)
 
 
-def keeps(lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0) -> bool:
+def keeps(lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0, reserve: float = 0.0) -> bool:
     """Return whether to send a keep-alive request if no request came until the short TTL is nearly over.
 
     in_hand: as in `cache_lifetimes.chosen`.
     answer: tokens of the model's answer, which are written for an hour.
+    reserve: BIT that earlier sessions give for what a pause may lose, not for keep-alive requests.
     """
     if lease.sent is None or lease.lifetime > lifetimes.short:
         return False
@@ -345,7 +366,7 @@ def keeps(lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float
     covered = lease.saved + in_hand
     exposed = lease.held - lease.anchored_tokens(lease.sent + lifetimes.short)
     is_worth_it = RETURNS * (lifetimes.write - lifetimes.read) * (exposed + answer) > price
-    return price <= covered and (is_worth_it or not is_covered(lease, lifetimes, in_hand))
+    return price <= covered and (is_worth_it or not is_covered(lease, lifetimes, in_hand + reserve))
 
 
 def is_covered(lease: CacheLease, lifetimes: Lifetimes, in_hand: float) -> bool:

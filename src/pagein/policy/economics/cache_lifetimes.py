@@ -11,6 +11,9 @@ exposed tokens again. These sums add up since the last anchor (`CacheLease.feare
 price of the anchor, which is the long price for the request's own news: so anchors stand at requests with little news,
 and more often, the more a pause would lose (`_pays_to_anchor`).
 
+An anchor is cheapest in front of most of a request's news: behind the model's last answer (`exposable`). Then only the
+client's own message is exposed until the next request.
+
 The rule, and its worst case
 ----------------------------
 Where the client asks for the long TTL, the tokens behind the anchor are *exposed*: a pause loses them if a keep-alive
@@ -25,6 +28,9 @@ Where the client asks for the short TTL, nothing is exposed that it would not ha
 requests are the only possible losses: an anchor is paid from the sum in hand, not before the session has shown that
 somebody lets it wait (`STOP`), and not by a request that may have lost its cache.
 
+A session by itself saves nothing before it exposes something. So it may also expose a part of what earlier sessions of
+its store saved (`reserve_of`): the caller adds this to the sum in hand of `chosen` and `exposable`, and to nothing else.
+
 A provider that is neither documented nor known to keep an anchor behind a five-minute prefix
 (`policy.economics.cache_trust`) could lose the whole window with its oldest short entry. So there the client's hour stays,
 and a session of five minutes buys one anchor. Not with a request whose window would have expired if reads did not renew it:
@@ -34,9 +40,22 @@ Money is in BIT, sizes in tokens, times in seconds. Pure: the caller passes the 
 """
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pagein.policy.economics.cache_keepalive import CacheLease, Lifetimes, feared_with
 from pagein.policy.economics.rewrite_cost import CAUTION
+
+LOSSES: Final = 0.008
+"""Share of requests whose cache entries the provider had lost before their time, in recorded sessions."""
+SHARE_AT_RISK: Final = 0.2
+"""Share of the savings of earlier sessions that one session may expose."""
+RESERVE: Final = 100_000.0
+"""The most that a session may expose beyond its own sum in hand, in BIT."""
+
+
+def reserve_of(saved: float) -> float:
+    """Return the BIT that a session may expose, given what the other sessions of a store saved by cache TTLs."""
+    return min(RESERVE, SHARE_AT_RISK * max(0.0, saved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +65,7 @@ class UpcomingRequest:
     at: time of sending. size: tokens.
     new: tokens certain to be written.
     rewritten: as in `Request`.
+    said: tokens at the beginning of the news that the model wrote, if a cache breakpoint may stand behind them; else 0.
     is_found: False if the cache may not find the last entry: it is too many blocks away for the look-back (A3), or the
         prompt has its first image.
     """
@@ -54,6 +74,7 @@ class UpcomingRequest:
     size: float
     new: float
     rewritten: bool = False
+    said: float = 0.0
     is_found: bool = True
 
 
@@ -64,15 +85,10 @@ def chosen(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in
     """
     if request.at <= lease.elsewhere:
         return lifetimes.asked
-    anchors = _pays_to_anchor(lease, lifetimes, request)
+    anchors = _pays_to_anchor(lease, lifetimes, request, request.new)
     if lifetimes.asked <= lifetimes.short:
-        premium = lifetimes.steep(request.size) * (lifetimes.write_long - lifetimes.write) * request.new
-        # a prompt that began anew, shrank, waited or grew too much is written again, at a price that the news do not tell
-        is_warm = request.is_found and lease.alive(request.at) and not lease.is_paused(request.at)
-        is_warm = is_warm and 0 < lease.held <= request.size
-        is_sure = lifetimes.is_proven or lease.is_surely_held(request.at, lifetimes)
-        may_anchor = is_warm and is_sure and lease.stops > 0 and premium <= lease.saved + in_hand
-        return lifetimes.long if anchors and may_anchor else lifetimes.asked
+        may_anchor = anchors and _may_buy(lease, lifetimes, request, request.new, in_hand)
+        return lifetimes.long if may_anchor else lifetimes.asked
     if anchors or not lifetimes.is_proven:
         return lifetimes.asked
     anchored = 0.0 if request.rewritten else lease.anchored_tokens(request.at)
@@ -85,12 +101,64 @@ def chosen(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in
     return lifetimes.short if lifetimes.lost_with(exposed, request.size) <= covered else lifetimes.asked
 
 
-def _pays_to_anchor(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest) -> bool:
-    """Return whether pauses since the last anchor would have cost as much as an anchor with this request."""
+def exposable(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
+    """Return the tokens at the end of a request to write for the short TTL, while the rest of its news gets the long one.
+
+    The breakpoint in front of them anchors the whole window for the long price of a small part of the news, at best of
+    the model's last answer. Only what follows it is exposed until the next request. 0: one TTL for the whole request.
+
+    in_hand: as in `chosen`.
+    """
+    if (
+        request.at <= lease.elsewhere
+        or request.rewritten
+        or not 0 < request.said <= request.new
+        or not _is_warm(lease, request)
+    ):
+        return 0.0
+    behind = request.new - request.said
+    if lifetimes.asked <= lifetimes.short:
+        is_worth_it = _pays_to_anchor(lease, lifetimes, request, request.said)
+        may_buy = is_worth_it and _may_buy(lease, lifetimes, request, request.said, in_hand)
+        return behind if may_buy else 0.0
+    if not lifetimes.is_proven:
+        return 0.0
+    is_exposed = chosen(lease, lifetimes, request, in_hand) <= lifetimes.short
+    if is_exposed and not _pays_to_anchor(lease, lifetimes, request, request.said, LOSSES * request.size):
+        return 0.0
+    premium = lifetimes.write_long - lifetimes.write
+    return min(behind, max(0.0, lease.saved + in_hand) / (lifetimes.lost_with(1.0, request.size) - premium))
+
+
+def _is_warm(lease: CacheLease, request: UpcomingRequest) -> bool:
+    """Return whether the cache is sure to hold the last request.
+
+    A prompt that began anew, shrank, waited or grew too much is written again, at a price that the news do not tell.
+    """
+    is_warm = request.is_found and lease.alive(request.at) and not lease.is_paused(request.at)
+    return is_warm and 0 < lease.held <= request.size
+
+
+def _may_buy(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, tokens: float, in_hand: float) -> bool:
+    """Return whether a session whose client asks for the short TTL may pay for an anchor that is `tokens` long."""
+    premium = lifetimes.steep(request.size) * (lifetimes.write_long - lifetimes.write) * tokens
+    is_sure = lifetimes.is_proven or lease.is_surely_held(request.at, lifetimes)
+    return _is_warm(lease, request) and is_sure and lease.stops > 0 and premium <= lease.saved + in_hand
+
+
+def _pays_to_anchor(
+    lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, tokens: float, lost: float = 0.0
+) -> bool:
+    """Return whether pauses since the last anchor would have cost as much as an anchor that is `tokens` long.
+
+    lost: further tokens that are written for the long TTL on average, because the provider lost them.
+    """
     if not lifetimes.is_proven and lease.anchored > 0:
         return False  # the first one is not tested yet
+    if lease.held <= 0 and lifetimes.asked > lifetimes.short:
+        return False  # how much of the window this request writes is unknown, so the price of the anchor is too
     feared = feared_with(lease, lifetimes, request.at, request.size, request.new, rewritten=request.rewritten)
-    return feared >= (lifetimes.write_long - lifetimes.write) * request.new
+    return feared >= (lifetimes.write_long - lifetimes.write) * (tokens + lost)
 
 
 def chosen_rewritten(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:

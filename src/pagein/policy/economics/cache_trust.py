@@ -14,7 +14,7 @@ that keeps neither costs the price of one.
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from pagein.model.journal_notes import CachePractice
+from pagein.model.cache_notes import CachePractice
 from pagein.policy.economics.cache_keepalive import LATE, MISSED, CacheLease, Lifetimes
 
 TRIED_AGAIN: Final = 30 * 86_400.0

@@ -110,6 +110,31 @@ def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
     return with_marks(request, Changes(request.api, changed))
 
 
+def split_ttl(request: WireRequest, place: Address) -> WireRequest:
+    """Give every breakpoint up to a block one hour, add one at the block, and give those behind it five minutes.
+
+    If four breakpoints are taken, the last one in front of the block is dropped: the look-back from the block finds its
+    entry. Returns the same request if there is no such breakpoint, or none behind the block.
+    """
+    marks = marks_in(request.fields, request.items)
+    if marks is None:
+        return request
+    ahead = [one for one, _ in marks.places if one < place]
+    behind = {one: mark for one, mark in marks.places if one > place}
+    if not behind and marks.automatic is None:
+        return request
+    changed: dict[Address, Mapping[str, Any] | None] = dict.fromkeys((*ahead, place), _LONG_MARK)
+    changed |= {one: _without_ttl(mark) for one, mark in behind.items()}
+    if marks.count >= MAX_MARKS and place not in dict(marks.places):
+        if not ahead or ahead[-1][0] < 0:
+            return request
+        changed[ahead[-1]] = None
+    made = with_marks(request, Changes(request.api, changed))
+    if marks.automatic is None or marks.automatic.get("ttl") != _LONG:
+        return made
+    return replace(made, fields={**made.fields, _FIELD: encode_json(_without_ttl(marks.automatic))}, changed=True)
+
+
 def move_last_mark(request: WireRequest, place: Address) -> WireRequest:
     """Move the request's last breakpoint to a block, so that the cache is written up to this block and no further.
 

@@ -198,6 +198,7 @@ class _Rerun:
     def __init__(self, steps: Sequence[DecisionStep], frontier: Frontier, course: Course) -> None:
         self._course = course
         self.ttl: int | None = None
+        self.exposable = 0.0
         self._steps: dict[int, list[DecisionStep]] = {}
         self._shown = {step.call: step.shown_once for step in steps if step.shown_once}
         for step in steps:
@@ -206,6 +207,7 @@ class _Rerun:
 
     def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
         self.ttl = self._course.ttls.get(sized.call.index)
+        self.exposable = self._course.exposable.get(sized.call.index, 0.0)
         notices = self._course.notices.get(sized.call.index, 0.0)
         steps = self._steps.get(sized.call.index, ())
         if sized.opens_segment or any(step.hide.rewrites for step in steps):

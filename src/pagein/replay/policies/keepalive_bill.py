@@ -22,6 +22,11 @@ from pagein.replay.prompt.recording import BillableSession
 class KeepAlivePolicy(Policy, Protocol):
     """A policy that also chooses a cache TTL (`ttl`, read before each request) and decides when to keep a window alive."""
 
+    @property
+    def exposable(self) -> float:
+        """Tokens at the end of the request that may have the short TTL while the rest has the long one; 0: one TTL."""
+        ...
+
     def note_usage(self, sized: SizedCall, served: CacheUsage) -> None:
         """Receive the usage reported by the provider for a request."""
         ...
@@ -40,11 +45,13 @@ class Course:
     """The choices of a policy, call by call.
 
     ttls: the cache TTL, for calls with another TTL than the host's own, seconds.
+    exposable: tokens at the end of a call that may have the short TTL alone, for calls with both TTLs.
     kept_alive: calls after which the window was kept alive.
     notices: tokens of inserts that entered with a call.
     """
 
     ttls: dict[int, int] = field(default_factory=dict)
+    exposable: dict[int, float] = field(default_factory=dict)
     kept_alive: set[int] = field(default_factory=set)
     notices: dict[int, float] = field(default_factory=dict)
 
@@ -68,6 +75,7 @@ class KeptLedger(Ledger):
         self._returning = 0  # the same position in the cache of a model called again, at its first new call
         self._sent_at = 0.0
         self._model: str | None = None
+        self._split = 0  # position of the last breakpoint with the long TTL, if others follow it, else 0
 
     def _begin(self, ordinal: int) -> None:
         super()._begin(ordinal)
@@ -79,9 +87,12 @@ class KeptLedger(Ledger):
         self._returning = 0
         if model not in (None, self._model):
             self._returning, self._left, self._anchor = self._left, self._anchor, 0
+        self._split = self._place_to_split(sized)
         served = super()._serve(sized, output, cap=cap, counted=counted)
         self._sent_at = sized.call.at
-        if self._keeping.ttl == ONE_HOUR:
+        if self._split:
+            self._anchor = self._split if served.written_1h else self._anchor
+        elif self._keeping.ttl == ONE_HOUR:
             self._anchor = self.cached_end
         self._keeping.note_usage(sized, served)
         if counted:
@@ -98,7 +109,7 @@ class KeptLedger(Ledger):
             self._anchor, self._left, self._returning = kept
         anchor = self._returning or (self._anchor if self._is_late else 0)
         if not 0 < anchor <= self.cached_end:
-            return marks
+            return self._with_split(marks)
         # the previous end has expired, and the one-hour entry is too far in front of the other breakpoints to be found
         end = self.cached_end
         positions = {mark.position for mark in marks} - ({self._previous_end} if self._previous_end != end else set())
@@ -106,7 +117,28 @@ class KeptLedger(Ledger):
         for gone in (frontier_before, self._first_changed - 1):  # these entries have expired as well
             if len(positions) > MAX_MARKS:
                 positions.discard(gone)
-        return tuple(Breakpoint(position, marks[-1].ttl) for position in sorted(positions))
+        return self._with_split(tuple(Breakpoint(position, marks[-1].ttl) for position in sorted(positions)))
+
+    def _place_to_split(self, sized: SizedCall) -> int:
+        """Return the first place behind the model's last answer with few enough tokens after it, 0 without one."""
+        most = self._keeping.exposable
+        said = said_in(sized, self.recording)
+        first = self._position[said[-1][0].ordinal] if said else self._previous_end + 1
+        places = range(max(first, self._previous_end + 1), len(self.window)) if most > 0 else ()
+        return next((one for one in places if self.window.size - self.window.cumulative[one - 1] <= most + 1e-6), 0)
+
+    def _with_split(self, marks: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
+        """Return the breakpoints with one more where the request splits; up to there all have the long TTL."""
+        if not self._split:
+            return marks
+        positions = {mark.position for mark in marks} | {self._split}
+        for gone in (self._previous_end, self._frontier):  # the look-back finds the end of the last request
+            if len(positions) > MAX_MARKS and gone != self._split:
+                positions.discard(gone)
+        return tuple(
+            Breakpoint(position, ONE_HOUR if position <= self._split else FIVE_MINUTES)
+            for position in sorted(positions)
+        )
 
     def _wait(self, sized: SizedCall) -> None:
         answer = self._answer(sized)
@@ -160,3 +192,10 @@ class KeptLedger(Ledger):
         sizes = after.blocks if after is not None and after.call.blocks[0] == first else ()
         ratio = self.recording.chars_per_token
         return [(block, sizes[at] if at < len(sizes) else block.chars / ratio) for at, block in enumerate(said)]
+
+
+def said_in(sized: SizedCall, recording: BillableSession) -> list[tuple[Block, float]]:
+    """Return the blocks at the beginning of a call's news that the model wrote, and their tokens."""
+    first, last = sized.call.blocks
+    news = zip(recording.calls.blocks[first:last], sized.blocks, strict=True)
+    return list(takewhile(lambda one: one[0].kind in ("assistant", "arguments"), news))

@@ -2,7 +2,8 @@
 (`policy.economics.cache_keepalive`).
 
 In production the provider's usage reports sizes and written tokens; in a replay the ledger does. The provider is taken to
-keep what it documents, as after the first pause of a store, unless a caller sets `trust`. The window of a
+keep what it documents, and earlier sessions to have saved what one session may expose, as in a store that is some sessions old,
+unless a caller sets `trust` and `reserve`. The window of a
 sub-agent is kept alive while a tool runs, but never after the end of the sub-agent.
 """
 
@@ -19,7 +20,7 @@ from pagein.policy.economics.rewrite_cost import Economics, at_risk
 from pagein.providers.cache_simulator import CacheUsage
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ablation import FULL, planner_settings
-from pagein.replay.policies.keepalive_bill import Course
+from pagein.replay.policies.keepalive_bill import Course, said_in
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
 from pagein.replay.prompt.model_calls import Block
@@ -49,11 +50,13 @@ class KeepAlivePagein(PageinPolicy):
         self.lease = CacheLease(self.lifetimes.asked)
         self._asking = self._rewriting = self.lifetimes.asked
         self._fresh, self._rewrites = 0.0, False
+        self.exposable = 0.0  # tokens at the end of the request about to be sent that may have the short TTL alone
         self._uncached = 0.0  # tokens behind the last breakpoint of the request
         self._model: str | None = None
         self._front = recording.floor[0]
         self.course = Course()
         self.trust = CacheTrust("holds", "holds")
+        self.reserve = cache_lifetimes.RESERVE
         self._was_bridged = False  # whether the last request was a keep-alive request
         self._bridges = planner_settings(name, usual).keeps_alive
         self._is_sub = recording.head.parent is not None
@@ -81,13 +84,18 @@ class KeepAlivePagein(PageinPolicy):
         self._fresh = max(0.0, size - (before.held if goes_on else floor))
         # how much of the prompt prefix other sessions keep cached is unknown before the answer
         certain = self._fresh if before.alive(at) else max(0.0, size - floor)
-        asked, in_hand = cache_lifetimes.UpcomingRequest(at, size, certain), self._in_hand
-        self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand)
+        said = sum(tokens for _, tokens in said_in(sized, self._recording)) if goes_on else 0.0
+        asked, in_hand = cache_lifetimes.UpcomingRequest(at, size, certain, said=said), self._in_hand
+        self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand + self.reserve)
         self._rewriting = cache_lifetimes.chosen_rewritten(before, self.lifetimes, asked, in_hand)
+        exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand + self.reserve)
         hide = super().decide(sized, ledger)
         self._uncached = size - ledger.window.cumulative[hide.tail - 2] if hide.tail else 0.0
         self._fresh = max(0.0, self._fresh - _tokens_spared(hide) - self._uncached)
         self._rewrites = hide.rewrites
+        self.exposable = 0.0 if self._rewrites or hide.tail else exposable
+        if self.exposable:
+            self.course.exposable[sized.call.index] = self.exposable
         if self._rewrites:
             self._asking = self._rewriting
         if self._asking != self.lifetimes.asked and self.ttl is not None:
@@ -123,7 +131,10 @@ class KeepAlivePagein(PageinPolicy):
         if self._works:
             cached = served.read + served.written  # a prompt below the minimum size is not cached at all
             front = self._front
-            request = Request(sized.call.at, self._asking, cached, self._fresh, served.written, self._rewrites, front)
+            is_short = served.written_5m > 0
+            long = served.written_1h if is_short else 0.0
+            asking = self.lifetimes.short if is_short else self._asking
+            request = Request(sized.call.at, asking, cached, self._fresh, served.written, self._rewrites, front, long)
             before, bridged = self.lease, self._was_bridged
             self.lease = cache_keepalive.lease_after_request(before, self.lifetimes, request)
             self._learn(has_anchor_held(before, self.lifetimes, sized.call.at, served.read), bridged=bridged)
@@ -144,11 +155,11 @@ class KeepAlivePagein(PageinPolicy):
             return False
         in_hand = self._in_hand
         is_over = self._is_sub and not any(block.kind == "arguments" for block in answered)
-        if is_over and cache_keepalive.is_covered(self.lease, self.lifetimes, in_hand):
+        if is_over and cache_keepalive.is_covered(self.lease, self.lifetimes, in_hand + self.reserve):
             return False
         answer = sum(block.chars for block in answered) / self._ratio
         # a keep-alive request also writes what stands behind the last breakpoint
-        return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer + self._uncached)
+        return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer + self._uncached, self.reserve)
 
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
         """Record a keep-alive request that went out."""

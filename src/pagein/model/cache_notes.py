@@ -1,0 +1,38 @@
+"""What journals keep of the caches of providers: what pauses showed, and what the choice of cache TTLs saved."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+CachePractice: TypeAlias = Literal["hour", "keep_alive"]
+"""What the choice of cache TTLs rests on (`policy.economics.cache_trust`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheVerdictNote:
+    """A pause showed whether the provider keeps a cache entry that pagein rests on.
+
+    model: name of the model.
+    practice: `hour`, an entry of one hour behind a prefix of five minutes; `keep_alive`, that of a keep-alive request.
+    held: whether the first request after the pause read the entry.
+    at: time of that request, in seconds since 1970.
+    anchored, read: tokens of the entry, and tokens read.
+    """
+
+    model: str
+    practice: CachePractice
+    held: bool
+    at: float
+    anchored: float = 0.0
+    read: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSavingsNote:
+    """What the choice of cache TTLs saved in some answered requests of the store's sessions.
+
+    saved: BIT, less losses and keep-alive requests; negative for a net loss.
+    at: time of the last of these requests, in seconds since 1970.
+    """
+
+    saved: float
+    at: float = 0.0
