@@ -94,7 +94,8 @@ class Installer:
         http: the server that runs already; None if the agent starts its own by the command. Hooks have no such form.
         earlier: the last planned change of each file, which is made first.
         """
-        before, keys, is_http = self._text_after(earlier), self._place.keys, http is not None and self._place.http is not None
+        before, keys = self._text_after(earlier), self._place.keys
+        is_http = http is not None and self._place.http is not None
         entry = dict(self._place.http(http) if http and self._place.http else self._place.entry(command))
         text = before or ""
         value = self._parse(text)
