@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pagein
+from pagein.cli.commands_install import install
 from pagein.installation.agents import AGENTS
 from pagein.providers.tokens.vocabularies import exact_counter
 
@@ -58,7 +59,24 @@ def test_the_command_puts_the_server_and_all_hooks_in_and_takes_them_out(tmp_pat
     run("install", "claude-code", "--yes")
     assert file.read_text().count("hook claude-code") == 3
     assert run("install", "claude-code", "--yes").count("nothing to do") == 4
+    installed = file.read_text()
+    planned = run("uninstall", "claude-code")
+    leaving = [line for line in planned.splitlines() if line.startswith("-") and "hook claude-code" in line]
+    assert (planned.count("nothing was written"), len(leaving)) == (4, 3)
+    assert file.read_text() == installed
     run("uninstall", "claude-code", "--yes")
     assert file.read_text() == SETTINGS
     assert not (home / ".claude.json").exists()
     assert run("uninstall", "claude-code", "--yes").count("nothing to do") == 4
+
+
+def test_what_the_server_still_needs_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    install("codex")
+    assert "pip install" not in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "mcp", None)  # as if it were not installed
+    install("codex")
+    assert "pip install 'pagein[mcp]'" in capsys.readouterr().out

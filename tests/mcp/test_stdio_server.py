@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import pytest
 
 import pagein
+from pagein.cli.commands_mcp import mcp as serve_on_standard_streams
+from pagein.errors import BadSetting
 from pagein.mcp.first_answers import HANDSHAKES, SERVER_FIELD, STATELESS, VERSION_FIELD, FirstAnswers
 from pagein.mcp.offered_tools import INSTRUCTIONS, LONGEST, TOOLS, USUAL, offered
 from pagein.mcp.stdio_server import LONGEST_LINE
@@ -559,3 +561,9 @@ def test_an_unknown_tool_in_the_settings_is_named(folder: Path) -> None:
     )
     assert done.returncode == 2
     assert "there is no tool 'zap'; the tools are " + ", ".join(sorted(TOOLS)) in done.stderr
+
+
+def test_without_the_sdk_the_remedy_is_told_and_no_client_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)  # as if it were not installed
+    with pytest.raises(BadSetting, match=r"pip install 'pagein\[mcp\]'"):
+        serve_on_standard_streams()

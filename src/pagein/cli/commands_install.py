@@ -6,6 +6,7 @@ Heavy imports are inside the commands, as in `cli`.
 import json
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 from urllib.parse import urlsplit
@@ -16,9 +17,13 @@ from pagein.cli.options import AsJson
 from pagein.errors import BadInput
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from pagein.installation.agents import HttpServer
     from pagein.installation.installer import Change, Installer
     from pagein.installation.pi_extension import ExtensionChange, ExtensionInstaller
+
+    Planner: TypeAlias = Callable[[Installer, Mapping[Path, Change]], Change]
 
 AgentName: TypeAlias = Annotated[
     str, typer.Argument(metavar="AGENT", help="claude-code, codex, cursor, opencode, pi or vscode.")
@@ -71,11 +76,11 @@ def install(
         _change_pi(pi, pi.plan_install([command[0], _PI]), yes=yes, as_json=as_json)
         return
     installers, server = _installers(agent, project=project), _running_server() if http else None
-    for one in installers:
-        one.plan_install(command, server)  # nothing is written where one of them is refused
-    for one in installers:
-        _carry_out(one, one.plan_install(command, server), agent, yes=yes, as_json=as_json)
+    planned = _plan(installers, lambda one, earlier: one.plan_install(command, server, earlier))
+    for one, change in planned:
+        _carry_out(one, change, agent, yes=yes, as_json=as_json)
     if not as_json:
+        _warn_without_sdk(is_needed=not http)
         _offer_gateway(agent)
 
 
@@ -88,8 +93,20 @@ def uninstall(agent: AgentName, *, project: ForProject = False, yes: Yes = False
         pi = _pi_installer(project=project)
         _change_pi(pi, pi.plan_removal(), yes=yes, as_json=as_json)
         return
-    for one in reversed(_installers(agent, project=project)):
-        _carry_out(one, one.plan_removal(), agent, yes=yes, as_json=as_json)
+    installers = tuple(reversed(_installers(agent, project=project)))
+    for one, change in _plan(installers, lambda one, earlier: one.plan_removal(earlier)):
+        _carry_out(one, change, agent, yes=yes, as_json=as_json)
+
+
+def _plan(installers: "Sequence[Installer]", plan: "Planner") -> "list[tuple[Installer, Change]]":
+    """Plan the changes of all entries, each on top of the earlier ones. Raises BadInput before anything is written."""
+    last: dict[Path, Change] = {}
+    planned = []
+    for one in installers:
+        change = plan(one, last)
+        last[change.file] = change
+        planned.append((one, change))
+    return planned
 
 
 def _installers(name: str, *, project: bool) -> "tuple[Installer, ...]":
@@ -190,6 +207,12 @@ def _carry_out(installer: "Installer", change: "Change", name: str, *, yes: bool
         sys.stdout.write(f"\n{'removed' if change.after is None else 'wrote'} {file}. {after}\n")
     else:
         sys.stdout.write("\nnothing was written; --yes makes this change\n")
+
+
+def _warn_without_sdk(*, is_needed: bool) -> None:
+    """Say what the server still needs before an agent can start it. is_needed: False for the gateway's server, which needs nothing."""
+    if is_needed and find_spec("mcp") is None:
+        sys.stdout.write("The MCP server needs more than is installed: pip install 'pagein[mcp]'\n")
 
 
 def _offer_gateway(name: str) -> None:

@@ -3,6 +3,7 @@
 Heavy imports are inside the command, as in `cli`.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -10,7 +11,7 @@ import typer
 
 from pagein.cli.archive_access import GivenWorkspace
 from pagein.cli.options import Store
-from pagein.errors import BadInput
+from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,8 @@ def mcp(workspace: GivenWorkspace = None, store: Store = None) -> None:
     For agents whose requests do not pass the gateway, or beside it on the same store. The agent starts this command
     itself; `docs/mcp.md` shows its configuration. The setting `mcp_tools` chooses the tools.
     """
+    if find_spec("mcp") is None:  # asked before the handshake, which is answered without the SDK
+        raise BadSetting("the MCP server needs more than is installed: pip install 'pagein[mcp]'")
     from pagein.cli.standard_streams import take_standard_streams
     from pagein.mcp.first_answers import FirstAnswers
     from pagein.mcp.offered_tools import chosen

@@ -10,10 +10,11 @@ Rules of this file
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from pagein.errors import BadInput
@@ -46,6 +47,9 @@ class Change:
     def done(self) -> bool:
         """Whether the file is as it should be."""
         return self.before == self.after
+
+
+NO_CHANGES: Final[Mapping[Path, Change]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,16 @@ class Installer:
             raise BadInput(f"{agent.title} has no such file; use {'no --project' if project else '--project'}")
         return tuple(cls(place, folders, notes) for place in (server, *hooks))
 
-    def plan_install(self, command: list[str], http: HttpServer | None = None) -> Change:
+    def plan_install(
+        self, command: list[str], http: HttpServer | None = None, earlier: Mapping[Path, Change] = NO_CHANGES
+    ) -> Change:
         """Return the change that adds the server to an agent's file. Raises BadInput for an unchangeable file.
 
         http: the server that runs already; None if the agent starts its own by the command. Hooks have no such form.
+        earlier: the last planned change of each file, which is made first.
         """
-        before, keys, is_http = self._text(), self._place.keys, http is not None and self._place.http is not None
+        before, keys = self._text_after(earlier), self._place.keys
+        is_http = http is not None and self._place.http is not None
         entry = dict(self._place.http(http) if http and self._place.http else self._place.entry(command))
         text = before or ""
         value = self._parse(text)
@@ -105,9 +113,12 @@ class Installer:
         self._check(found, text, value, entry)
         return Change(self._file, before, found.applied(text), found.text, is_secret=is_http)
 
-    def plan_removal(self) -> Change:
-        """Return the change that takes the entry out. Raises BadInput for a foreign entry."""
-        before, note = self._text(), self._note()
+    def plan_removal(self, earlier: Mapping[Path, Change] = NO_CHANGES) -> Change:
+        """Return the change that takes the entry out. Raises BadInput for a foreign entry.
+
+        earlier: as in `plan_install`.
+        """
+        before, note = self._text_after(earlier), self._note()
         text = before or ""
         if self._entry_in(self._parse(text)) is None:
             return Change(self._file, before, before)
@@ -180,6 +191,10 @@ class Installer:
     @property
     def _is_json(self) -> bool:
         return self._place.form == "json"
+
+    def _text_after(self, earlier: Mapping[Path, Change]) -> str | None:
+        change = earlier.get(self._file)
+        return self._text() if change is None else change.after
 
     def _text(self) -> str | None:
         """Return the file's text with its own line ends; None for a missing file."""
