@@ -63,6 +63,26 @@ def test_a_hand_is_laid_on_a_running_session_from_another_process(tmp_path: Path
         assert "a" not in whole(session)
 
 
+def test_a_session_is_whole_that_is_opened_while_its_agent_stores_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent stores a call between the two questions that another process asks of the journal."""
+    with opened(tmp_path) as running, opened(tmp_path) as other:
+        session = begun(running)
+        journals = other._journals
+        assert journals is not None
+        ask, left = journals.leaf, [turn("f")]
+
+        def leaf(name: str) -> str | None:
+            while left:
+                says(session, left.pop())
+            return ask(name)
+
+        monkeypatch.setattr(journals, "leaf", leaf)
+        found = existing_session(other, "one", lambda: ())
+        assert [one.call_id for one in found.hand.window()] == [*"abcdef"]
+
+
 def read_of(name: str, path: str) -> list[Message]:
     """A read of a file, with its result."""
     call = ToolCall(name, "Read", json.dumps({"file_path": path}))

@@ -206,6 +206,9 @@ class SessionLog:
                         self.add(entry.body)
             elif self._fresh and not self._moved:
                 leaf = self._journals.leaf(self.name)
+                while leaf not in self.journal and (more := list(self._news(self._journals))):
+                    self._fresh.extend(more)  # another process has stored entries since the first look
+                    leaf = self._journals.leaf(self.name)
                 self.leaf = leaf if leaf in self.journal else self.leaf
             self._fresh.clear()
 
