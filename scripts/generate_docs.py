@@ -196,9 +196,12 @@ def _tier_transitions() -> Iterator[str]:
     yield "| event of an item | its tier | its tier after | its N after |"
     yield "|---|---|---|---|"
     for event, says in EVENTS.items():
+        alike: dict[tuple[str, str], list[str]] = {}
         for band in BANDS:
             if (row := TRANSITIONS.get((band.tier, event))) is not None:
-                yield f"| {says} | {band.tier} | {_tier_after(row)} | {_n_after(row)} |"
+                after = _tier_after(row) if row.beyond is not None or row.to != band.tier else "the same"
+                alike.setdefault((after, _n_after(row)), []).append(band.tier)
+        yield from (f"| {says} | {', '.join(tiers)} | {after} | {n} |" for (after, n), tiers in alike.items())
 
 
 def _tier_after(row: Transition) -> str:
