@@ -179,7 +179,7 @@ def with_residency_rules(page: str) -> str:
 TIERS_INTRO = """The [tiered layout](../layouts.md#tiers) keeps items in tiers by *N*: with the preset `pagein`, the number of requests since the last
 change."""
 TIERS_SEED = """Items move by the rows below. A file or symbol entry with N of 3 leaves the active list. A message leaves it when other items move
-anyway, or when the old messages have more tokens than `cache_min_tokens` times `cache_buffer_multiplier` (1024 × 1.5). With
+anyway, or when the old messages have more tokens than `cache_min_tokens` times `cache_buffer_multiplier` (1024 by 1.5). With
 `cache_min_tokens=0` no tier asks for tokens, and history stays active."""
 TIERS_CORRECTIONS = """The seed design rewrites what is cached. Each correction is a choice of its own (`TierRules`). The promotion `rewritten` needs
 six others at their corrected value; `TierRules` refuses the rest."""
