@@ -76,8 +76,9 @@ part.
 PAGED: Final = """\
 ## With floor paging
 
-With [`floor_paging`](residency.md#the-floor), tools that earlier sessions did not use stay out of the prompt. Each agent does the [same job](clients-measured.md) {sessions} times in one workspace,
-through one gateway. The floor includes what the user says; no request was refused.
+With [`floor_paging`](residency.md#the-floor), tools that earlier sessions did not use stay out of the prompt. Each agent does the
+[same job](clients-measured.md) {sessions} times in one workspace, through one gateway. The floor includes what the user says; no request was
+refused.
 
 | agent | floor without | session 1 | session 2 | session 3 | of it | bill of session 2, of the bill of session 1 | session 3 | deferred in session 3 |
 |---|---|---|---|---|---|---|---|---|
