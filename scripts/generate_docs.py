@@ -1,6 +1,6 @@
 """Write docs/reference/ from the code: the command line from its own help, the JSON bill from the docstrings of its types, the
 notes of the journal from the table of their kinds, the rules of the providers from the tables that the checker works with, the
-settings from their keys, the Python API from its signatures. Tables of docs/layouts.md come from the tables of the tiers.
+settings from their keys, the Python API from its signatures, the tool `read` and the tiers from their tables.
 
 `--check` writes nothing and fails where a page is stale.
 """
@@ -70,8 +70,6 @@ ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
 RESIDENCY = ROOT / "docs" / "residency.md"
-READ = ROOT / "docs" / "read.md"
-LAYOUTS = ROOT / "docs" / "layouts.md"
 PI_PAGE = ROOT / "docs" / "hosts" / "pi.md"
 RESULTS = ROOT / "docs" / "residency-results.md"
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"
@@ -86,14 +84,14 @@ def main() -> int:
         REFERENCE / "cli.md": command_line(),
         REFERENCE / "json.md": json_bill(),
         REFERENCE / "notes.md": journal_notes(),
+        REFERENCE / "read.md": read_tool(),
         REFERENCE / "rules.md": request_rules(),
         REFERENCE / "settings.md": settings(),
+        REFERENCE / "tiers.md": tiers(),
         README: with_corpus_figures(_read(README), figures_of_readme()),
         RESULTS: with_corpus_figures(_read(RESULTS), figures_of_results()),
         RESIDENCY: with_residency_rules(_read(RESIDENCY)),
-        READ: _between(_between(_read(READ), "arguments", matrix_table()), "codes", code_table()),
         COMPARISON: _between(_read(COMPARISON), "peers", peers(_read(BENCHMARKS))),
-        LAYOUTS: with_tiers(_read(LAYOUTS)),
         PI_PAGE: _between(_read(PI_PAGE), "hooks", hook_table()),
     }
     stale = [path for path, text in pages.items() if _read(path) != text]
@@ -178,11 +176,20 @@ def with_residency_rules(page: str) -> str:
     return page
 
 
-def with_tiers(page: str) -> str:
-    """The page with the tables of stability tiers between its marks: thresholds, transitions, corrections."""
-    page = _between(page, "bands", _tier_bands())
-    page = _between(page, "transitions", _tier_transitions())
-    return _between(page, "choices", _tier_choices())
+TIERS_INTRO = """The [tiered layout](../layouts.md#tiers) keeps items in tiers by *N*: with the preset `pagein`, the number of requests since the last
+change."""
+TIERS_SEED = """Items move by the rows below. A file or symbol entry with N of 3 leaves the active list. A message leaves it when other items move
+anyway, or when the old messages have more tokens than `cache_min_tokens` times `cache_buffer_multiplier` (1024 by 1.5). With
+`cache_min_tokens=0` no tier asks for tokens, and history stays active."""
+TIERS_CORRECTIONS = """The seed design rewrites what is cached. Each correction is a choice of its own (`TierRules`). The promotion `rewritten` needs
+six others at their corrected value; `TierRules` refuses the rest."""
+
+
+def tiers() -> str:
+    """The page of the stability tiers: thresholds, transitions, corrections."""
+    lines = [NOTICE, "", "# Tiers", "", TIERS_INTRO, "", *_tier_bands()]
+    lines += ["", "## Preset `seed`", "", TIERS_SEED, "", *_tier_transitions()]
+    return "\n".join([*lines, "", "## Corrections", "", TIERS_CORRECTIONS, "", *_tier_choices(), ""])
 
 
 def _tier_bands() -> Iterator[str]:
@@ -196,9 +203,12 @@ def _tier_transitions() -> Iterator[str]:
     yield "| event of an item | its tier | its tier after | its N after |"
     yield "|---|---|---|---|"
     for event, says in EVENTS.items():
+        alike: dict[tuple[str, str], list[str]] = {}
         for band in BANDS:
             if (row := TRANSITIONS.get((band.tier, event))) is not None:
-                yield f"| {says} | {band.tier} | {_tier_after(row)} | {_n_after(row)} |"
+                after = _tier_after(row) if row.beyond is not None or row.to != band.tier else "the same"
+                alike.setdefault((after, _n_after(row)), []).append(band.tier)
+        yield from (f"| {says} | {', '.join(tiers)} | {after} | {n} |" for (after, n), tiers in alike.items())
 
 
 def _tier_after(row: Transition) -> str:
@@ -470,6 +480,13 @@ text that is mostly JSON. These are the kinds that pagein writes. The fields of 
 
 The last column says whether the data may hold words of the conversation, names of files, or digests of either. When all content of a session is
 forgotten, the data of such notes are erased, and so are those of unknown kinds."""
+
+
+def read_tool() -> str:
+    """The page of the tool `read`: arguments and codes of errors."""
+    intro = "Of the [tool `read`](../read.md) with a mode. An argument belongs to the modes whose columns say *yes*."
+    lines = [NOTICE, "", "# Arguments and errors of `read`", "", intro, "", "## Arguments", "", *matrix_table()]
+    return "\n".join([*lines, "", "## Codes of errors", "", *code_table(), ""])
 
 
 def journal_notes() -> str:

@@ -38,8 +38,8 @@ from pagein.providers.tokens.counters import Counter, counter_for
 from pagein.simulator import Record
 
 OUT: Final = Path(__file__).resolve().parents[1] / "docs" / "floor.md"
-_LEAST: Final = 0.02
-"""Parts of a smaller share of the floor are put together in one row."""
+_LEAST: Final = 0.03
+"""Parts of a smaller share of the floor are not named."""
 _PROMPT: Final = "SCRIPT@"
 _TAG: Final = re.compile(r"\s*<([a-zA-Z][\w-]*)")
 _HEADING: Final = re.compile(r"^#{1,2} +(.+?)\s*$", re.MULTILINE)
@@ -48,8 +48,7 @@ HEAD: Final = """\
 # The floor of real coding agents
 
 The floor of a request is what stands in it before anything is said: tools, instructions, and what the agent attaches to the first
-message. A session pays for it at every call. This page has names and sizes only, because the texts are the vendors'. Parts under 2 % of a
-floor are put together; `scripts/measure_floor.py --json` lists each.
+message. A session pays for it at every call. This page has names and sizes only, because the texts are the vendors'.
 
 Written by `scripts/measure_floor.py` on {day}, from the first request of each agent at a [simulated provider](provider.md), with
 default settings, no MCP servers, and a workspace of four files. Tokens for Claude are estimated from characters.
@@ -64,13 +63,22 @@ Completions and Gemini cannot defer tools.
 |---|---|---|---|---|---|---|---|---|
 """
 
+PARTS: Final = """\
+## Parts
+
+Parts of 3 % of a floor and more, in tokens; *tools* that the job did not call are in italics. `scripts/measure_floor.py --json` lists every
+part.
+
+| agent | tools | instructions and attachments | other parts |
+|---|---|---|---|
+"""
 
 PAGED: Final = """\
 ## With floor paging
 
-With `floor_paging`, tools that earlier sessions of the workspace did not use stay out of the prompt until the model searches for them
-([which, and at what price](residency.md#the-floor)). Each agent does the [same job](clients-measured.md) {sessions} times in one workspace,
-through one gateway. The floor includes what the user says; no request was refused.
+With [`floor_paging`](residency.md#the-floor), tools that earlier sessions did not use stay out of the prompt. Each agent does the
+[same job](clients-measured.md) {sessions} times in one workspace, through one gateway. The floor includes what the user says; no request was
+refused.
 
 | agent | floor without | session 1 | session 2 | session 3 | of it | bill of session 2, of the bill of session 1 | session 3 | deferred in session 3 |
 |---|---|---|---|---|---|---|---|---|
@@ -115,23 +123,21 @@ class Floor:
         cells += [f"{size:,}" for size in (*sizes, self.tokens("attachment"))]
         return f"| {' | '.join(cells)} |"
 
-    def section(self) -> str:
-        """Its parts as a section of the page."""
-        lines = [
-            f"## {self.agent.name}",
-            "",
-            "| part | name | tokens | called |",
-            "|---|---|---|---|",
-        ]
+    def parts_row(self) -> str:
+        """Its largest parts as a line of the table of parts."""
         least = _LEAST * self.tokens()
         large = sorted((one for one in self.parts if one.tokens >= least), key=lambda one: -one.tokens)
-        for one in large:
-            called = "" if one.kind != "tool" else "yes" if one.name in self.used else "no"
-            lines.append(f"| {one.kind} | {one.name} | {one.tokens:,} | {called} |")
-        small = [one.tokens for one in self.parts if one.tokens < least]
-        if small:
-            lines.append(f"| others | {len(small)} parts | {sum(small):,} | |")
-        return "\n".join([*lines, ""])
+        others = self.tokens() - sum(one.tokens for one in large)
+        uncalled = {one.name for one in large if one.kind == "tool" and one.name not in self.used}
+        told = [
+            ", ".join(
+                f"{f'*{one.name}*' if tools and one.name in uncalled else one.name} {one.tokens:,}"
+                for one in large
+                if (one.kind == "tool") == tools
+            )
+            for tools in (True, False)
+        ]
+        return f"| {' | '.join((self.agent.name, *told, f'{others:,}'))} |"
 
 
 def tools_in(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -290,7 +296,8 @@ def main(arguments: Sequence[str]) -> int:
         day = datetime.now(UTC).date().isoformat()
         rows = "\n".join(one.row() for one in floors)
         table = PAGED.format(sessions=SESSIONS) + "\n".join(one.row() for one in paged) + "\n\n" if paged else ""
-        page = HEAD.format(day=day, paged=table) + rows + "\n\n" + "\n".join(one.section() for one in floors)
+        parts = "\n".join(one.parts_row() for one in floors)
+        page = f"{HEAD.format(day=day, paged=table)}{rows}\n\n{PARTS}{parts}\n"
         out.write_text(page, encoding="utf-8")
     return 0 if is_sound else 1
 

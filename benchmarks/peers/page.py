@@ -25,7 +25,7 @@ COLUMNS = (
     "failed",
     "CPU ms, p50 / p95",
 )
-BRIEF = ("row", "whole bill", "breakpoint moved", "messages alone", "lost", "faults")
+BRIEF = ("row", "whole bill", "breakpoint moved", "lost")
 """The columns of the tables behind the first."""
 OURS_SAY = {
     "append": "nothing is evicted; the baseline of all percentages",
@@ -107,7 +107,7 @@ def _head(date: str) -> str:
 Written by `make bench-peers` on {date}; edits are lost at the next run.
 
 Each program shortens the same recorded sessions, request by request. The same rules then compute its bill, and the texts that the agent
-would have missed. No model takes part: a session continues as recorded.
+would have missed. No model takes part: a session continues as recorded, and nothing shows how a model would have gone on with less.
 """
 
 
@@ -217,17 +217,15 @@ def _reading() -> str:
 
 Percentages are changes against `append`: the agent as recorded, with its provider's cache. Negative is cheaper.
 
-- **whole bill**: the bill of [replay](replay.md), with a recall for each fault. Cache breakpoints stand where the agent puts them: behind the
-  system prompt, at the end of the previous request, at the end. A provider looks only a few blocks back from each, so a request with an
-  earlier change is written again from the system prompt on.
+- **whole bill**: as in a [replay](replay.md#figures), with the agent's own cache breakpoints. A request with an earlier change is written
+  again from the system prompt on.
 - **breakpoint moved**: the same for a host that puts a breakpoint before each change. Few hosts do. pagein sets its own.
-- **messages alone**: without system prompt, tools, pauses, output and recalls; every block in common with the previous request counts as
-  read. Such tools are usually compared so. It is not a bill.
+- **messages alone**: every block in common with the previous request counts as read, and nothing else is counted. Such tools are usually
+  compared so. It is not a bill.
 - **prompt tokens**: all tokens sent. Fewer tokens alone are no saving.
 - **cache breaks**: requests that do not begin with the whole previous one, without those after a compaction.
-- **quotes**: old texts of exact edits. *Seen*: visible in the request that made the edit. *Lost*: visible in the recording and not here.
-- **faults**: texts that a later step repeats and its request, digests included, does not show. Each costs one more request with the recalled text: at most
-  1,500 tokens from programs that return a part, otherwise the whole.
+- **quotes**, **lost**, **faults**: as in a replay. Each fault costs one more request with the recalled text: at most 1,500 tokens from
+  programs that return a part, otherwise the whole.
 - **refused**: by a provider. **failed**: the call raised an exception. Both times the recorded request is sent and billed.
 - **CPU ms**: processor time of one call; for `pagein-quiet`, of its whole step of the replay.
 """
@@ -239,7 +237,6 @@ def _caveats(compared: Compared, arms: Sequence[Arm]) -> str:
     lines += [f"- **{name}** could not be installed: {why}" for name, why in compared.absent.items()]
     lines += [f"- **{name}** did not finish: {why}" for name, why in compared.stopped.items()]
     lines += [
-        "- A recording does not show how a model would have continued with a shortened context.",
         "- These are few sessions. Measure your own.",
     ]
     return "\n".join(["## Caveats", "", *lines, ""])
@@ -253,6 +250,6 @@ make bench-peers                                  # the demo session
 make bench-peers SESSIONS="a.jsonl b.jsonl.gz"    # your sessions, in any format that pagein replay reads
 ```
 
-The first run installs the programs below `out/peers/`, with the versions and hashes of `benchmarks/peers/locks/`. The largest takes a gigabyte.
-They run without the variables of your shell, and their Python code connects only to loopback. `out/peers.json` has all figures of each session.
+The first run installs the programs below `out/peers/`, by the hashes of `benchmarks/peers/locks/`; the largest takes a gigabyte. They run
+without the variables of your shell, and their Python code connects only to loopback. `out/peers.json` has all figures of each session.
 """

@@ -51,7 +51,7 @@ NextCall: TypeAlias = Mapping[str, object]
 class ReadError:
     """Why a call failed.
 
-    code: one of the table in docs/read.md.
+    code: one of the table in docs/reference/read.md.
     message: what is wrong, and what to do.
     """
 

@@ -124,10 +124,12 @@ def trusted_lines(event: FileRead, known: Mapping[ContentHash, Spans], lines: Sp
 
 
 def trust_table() -> str:
-    """Return the table as Markdown, for docs/trust.md."""
+    """Return the table as Markdown, for docs/trust.md: events with the same guard and effect share a row."""
     rows = ["| event | guard | lines that become known |", "|---|---|---|"]
+    events: dict[tuple[str, str], list[str]] = {}
     for (version, mode, scope), rule in TRANSITIONS.items():
         guard = _GUARDS[rule.proof] + (", and `baseHash` equals `servedHash`" if rule.same else "")
-        rows.append(f"| v{version} `{mode}`, scope {scope} | {guard} | {_EFFECTS[rule.proof]} |")
+        events.setdefault((guard, _EFFECTS[rule.proof]), []).append(f"v{version} `{mode}` {scope}")
+    rows.extend(f"| {', '.join(alike)} | {guard} | {effect} |" for (guard, effect), alike in events.items())
     rows.extend(f"| {event} | {guard} | {effect} |" for event, guard, effect in _OTHERS)
     return "\n".join(rows) + "\n"

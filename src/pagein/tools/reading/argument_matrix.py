@@ -1,6 +1,6 @@
 """The argument matrix of `read`: the valid arguments of each mode, with type, bounds and default.
 
-The table is the only place with these facts. Validation, the JSON schema of the tool and a table of docs/read.md come from it.
+The table is the only place with these facts. Validation, the JSON schema of the tool and docs/reference/read.md come from it.
 """
 
 import math
