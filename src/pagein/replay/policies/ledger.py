@@ -37,8 +37,7 @@ Changes: TypeAlias = dict[int, tuple[tuple[object, ...], Part, float]]
 SLICE_TOKENS = 1500.0
 RECALL_OUTPUT = 60.0
 SUMMARY_TOKENS, SUMMARY_OUTPUT = 2800.0, 2500.0
-SYSTEM_POSITION = 1
-"""Position of the breakpoint behind the prompt prefix."""
+SYSTEM_POSITION = 1  # of the breakpoint behind the prompt prefix
 
 
 class Policy(Protocol):
