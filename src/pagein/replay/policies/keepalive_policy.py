@@ -17,6 +17,7 @@ from pagein.policy.economics import cache_keepalive, cache_lifetimes
 from pagein.policy.economics.cache_keepalive import CacheLease, Lifetimes, Request
 from pagein.policy.economics.cache_trust import CacheTrust, has_anchor_held, trust_after
 from pagein.policy.economics.rewrite_cost import Economics, at_risk
+from pagein.policy.economics.savings_reserve import RESERVE
 from pagein.providers.cache_simulator import CacheUsage
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ablation import FULL, planner_settings
@@ -56,7 +57,7 @@ class KeepAlivePagein(PageinPolicy):
         self._front = recording.floor[0]
         self.course = Course()
         self.trust = CacheTrust("holds", "holds")
-        self.reserve = cache_lifetimes.RESERVE
+        self.reserve = RESERVE
         self._was_bridged = False  # whether the last request was a keep-alive request
         self._bridges = planner_settings(name, usual).keeps_alive
         self._is_sub = recording.head.parent is not None
