@@ -82,6 +82,7 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
     from pagein.replay.results.tuning import candidates, lifetimes
     from pagein.replay.results.tuning import tune as recommend
     from pagein.settings.sources import load_config
+    from pagein.ui.doubts import reserve_words
     from pagein.ui.tables import show_skipped
     from pagein.ui.tuning_view import show_tuning
 
@@ -100,6 +101,7 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
             _print_json(tuning, bill, outvoted)
         else:
             notes = [*_lines(tuning), *_notes(config, outvoted), *_own_lines(lifetimes(bill["per_session"]))]
+            notes += reserve_words(bill)
             show_tuning(console(), _page(tuning, notes))
     if tuning.advice != now and not dry_run:
         _offer(tuning.advice, yes=yes, quiet=as_json)
@@ -247,6 +249,7 @@ def _print_json(tuning: "Tuning", bill: "Bill", outvoted: Mapping[str, str]) -> 
         "advice": told(tuning.advice),
         "why": tuning.why,
         "outvoted": outvoted,
+        "assume_reserve": sum("reserve" in one["flags"] for one in bill["per_session"]),
         "skipped": bill["skipped"],
         "tried": [
             {"residency": one.residency, "keep_alive": one.keep_alive, **asdict(got)}

@@ -3,7 +3,7 @@
 
 In production the provider's usage reports sizes and written tokens; in a replay the ledger does. The provider is taken to
 keep what it documents, and earlier sessions to have saved what one session may expose, as in a store that is some sessions old,
-unless a caller sets `trust` and `reserve`. The window of a
+unless the policy is one without the layer `reserve`, or a caller sets `trust` and `reserve`. The window of a
 sub-agent is kept alive while a tool runs, but never after the end of the sub-agent.
 """
 
@@ -57,9 +57,11 @@ class KeepAlivePagein(PageinPolicy):
         self._front = recording.floor[0]
         self.course = Course()
         self.trust = CacheTrust("holds", "holds")
-        self.reserve = RESERVE
+        planning = planner_settings(name, usual)
+        self.reserve = RESERVE if planning.borrows else 0.0
+        self.borrows = False  # whether the reserve has decided a cache TTL
         self._was_bridged = False  # whether the last request was a keep-alive request
-        self._bridges = planner_settings(name, usual).keeps_alive
+        self._bridges = planning.keeps_alive
         self._is_sub = recording.head.parent is not None
 
     @property
@@ -90,6 +92,9 @@ class KeepAlivePagein(PageinPolicy):
         self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand + self.reserve)
         self._rewriting = cache_lifetimes.chosen_rewritten(before, self.lifetimes, asked, in_hand)
         exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand + self.reserve)
+        alone = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand)
+        alone_exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand)
+        self.borrows = self.borrows or (alone, alone_exposable) != (self._asking, exposable)
         hide = super().decide(sized, ledger)
         self._uncached = size - ledger.window.cumulative[hide.tail - 2] if hide.tail else 0.0
         self._fresh = max(0.0, self._fresh - _tokens_spared(hide) - self._uncached)
