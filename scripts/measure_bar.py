@@ -7,7 +7,8 @@ used, recalls charged, stress recalls included; macro is the mean over the codin
 `careful`. A name that ends with `-quiet` sends no keep-alive requests; `...-without-arguments` masks no
 arguments, as where no hook can stop a call. Rows about named sources stand only where sessions of these sources are given.
 `--quick` measures at one price. `--prepare` measures the time of preparing a request as well, best on a machine that is otherwise
-idle. `--arguments` measures `pagein` with the setting `arguments`: text of files leaves the arguments of old calls.
+idle. `--new-store` measures every policy as in a store whose earlier sessions have saved nothing by cache lifetimes; without it, they
+have saved all that a session may expose. `--arguments` measures `pagein` with the setting `arguments`: text of files leaves the arguments of old calls.
 """
 
 import argparse
@@ -25,7 +26,8 @@ sys.path.insert(0, str(ROOT))
 from pagein import wiring  # noqa: E402 the benchmarks beside the sources must be found first
 from pagein.model.bill import Bill, Figures, SessionBill  # noqa: E402
 from pagein.policy.eviction.argument_masks import CAREFUL  # noqa: E402
-from pagein.policy.eviction.presets import Preset  # noqa: E402
+from pagein.policy.eviction.presets import DEFAULT, Preset  # noqa: E402
+from pagein.replay.policies.ablation import ablation, layers_missing  # noqa: E402
 from pagein.replay.policies.pagein_policy import USUAL as USUAL_SETTINGS  # noqa: E402
 from pagein.replay.run import ReplayRequest, replay  # noqa: E402
 
@@ -108,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="one JSON object instead of the table")
     parser.add_argument("--jobs", type=int, default=0, help="processes at work; 0 is one per core")
     parser.add_argument("--arguments", action="store_true", help="mask arguments of old calls, as the setting does")
+    parser.add_argument("--new-store", action="store_true", help="measure without savings of earlier sessions")
     parser.add_argument("--quick", action="store_true", help="measure at a read price of .1 only")
     parser.add_argument("--prepare", action="store_true", help="measure the time of preparing a request, too")
     return parser
@@ -123,16 +126,33 @@ def _replayed(
     settings = USUAL_SETTINGS
     if asked.arguments:
         settings = replace(settings, residency=replace(settings.residency, arguments=CAREFUL))
+    names = {name: name for name in policies}
+    if without:
+        names[f"{FULL}-{preset}-without-{'+'.join(without)}"] = ablation(without, preset)
+    if asked.new_store:
+        names = {name: _in_new_store(name) for name in names}
     order = ReplayRequest(
-        tuple(asked.paths),
-        prices=prices,
-        policies=policies,
-        without=without,
-        preset=preset,
-        jobs=asked.jobs,
-        usual=settings,
+        tuple(asked.paths), prices=prices, policies=tuple(names.values()), jobs=asked.jobs, usual=settings
     )
-    return replay(order, wiring.open_for_replay).bill
+    return _renamed(replay(order, wiring.open_for_replay).bill, {replayed: name for name, replayed in names.items()})
+
+
+def _in_new_store(policy: str) -> str:
+    """The policy without what it may expose of the savings of others; another policy unchanged."""
+    missing = layers_missing(policy)
+    if missing is None:
+        return policy
+    preset = next((one for one in PRESETS if policy.startswith(f"{FULL}-{one}")), DEFAULT)
+    quiet = ("keep-alive",) if policy.endswith("-quiet") else ()
+    return ablation((*missing, *quiet, "reserve"), preset)
+
+
+def _renamed(bill: Bill, names: dict[str, str]) -> Bill:
+    """The bill with other names of policies."""
+    for one in (bill, *bill["per_session"], *bill["groups"].values()):
+        one["policies"] = {names.get(name, name): figures for name, figures in one["policies"].items()}
+    bill["macro"] = {names.get(name, name): ratio for name, ratio in bill["macro"].items()}
+    return bill
 
 
 def table(rows: Iterable[Row]) -> str:

@@ -33,6 +33,7 @@ def test_json_has_every_choice_and_the_advice_can_be_written(run: Run, history: 
     ran = run("tune", history, "--jobs", "1", "--json", "--yes", PAGEIN_CONFIG=str(own))
     found = json.loads(ran.out)
     assert (found["sessions"], found["earlier"], found["later"], len(found["tried"])) == (6, 4, 2, 6)
+    assert 0 <= found["assume_reserve"] <= 6
     assert found["in_force"] == {"residency": "careful", "keep_alive": False}
     assert (found["skipped"], found["outvoted"]) == ([], {})
     advice = found["advice"]

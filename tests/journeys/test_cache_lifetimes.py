@@ -12,8 +12,8 @@ from pagein import wiring
 from pagein.engine.engine import Settings
 from pagein.model.cache_notes import CacheVerdictNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
-from pagein.policy.economics.cache_lifetimes import RESERVE
 from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust
+from pagein.policy.economics.savings_reserve import RESERVE, Exposure, SentRequest
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.simulator.provider_settings import CacheKind, ProviderSettings
 from pagein.simulator.provider_thread import SimulatedProvider
@@ -22,6 +22,7 @@ from pagein.testing.recorded_time import GatewayTerms, SetClock, WakingClock, ga
 
 NOON = 1_790_000_000.0
 MODEL = "claude-sonnet-4-5"
+LATER = NOON + 90_000.0
 MOST = 1.02
 LAST = 9
 
@@ -108,7 +109,10 @@ def test_a_store_that_has_saved_lets_a_session_begin_with_five_minutes_and_ancho
     assert earned < 0.95 * direct, "less the prompt prefix, which keeps its hour"
     assert earned < 0.95 * proven
     with wiring.open(tmp_path / "earned" / "store.db", workspace=tmp_path / "earned") as engine:
-        assert engine.evidence.reserve(0.0) == RESERVE, "what was saved outlives the process"
+        reserve = engine.evidence.lend(
+            SentRequest("next", LATER), SentRequest("next", None), Exposure(0.0, 0.0, 0.0, LATER)
+        )
+        assert reserve == RESERVE, "what was saved outlives the process"
 
 
 def test_a_keep_alive_request_pays_and_proves_itself(tmp_path: Path) -> None:

@@ -120,6 +120,14 @@ def test_a_recording_that_tells_of_other_calls_than_were_counted_is_named(bill: 
     assert "900 prompt tokens apart" in verdict(bill).doubt
 
 
+def test_figures_that_rest_on_savings_of_earlier_sessions_are_said_to(bill: Bill) -> None:
+    assert "--without reserve" not in verdict(bill).text
+    bill["per_session"][0]["flags"] = {"reserve": ["pagein"]}
+    said = verdict(bill).text
+    assert "figures for 1 session assume a store whose earlier sessions have saved enough" in said
+    assert "pagein replay --without reserve adds a row for a new store" in said
+
+
 def test_a_provider_that_lost_its_cache_is_said_to_have_been_paid_more(bill: Bill) -> None:
     bill["per_session"][0]["flags"] = {"provider_missed": 80}
     assert "In 80 of 160 calls (50 %) the recording's own provider read far less" in verdict(bill).text

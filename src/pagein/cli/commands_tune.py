@@ -82,6 +82,7 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
     from pagein.replay.results.recommendation import candidates
     from pagein.replay.results.recommendation import tune as recommend
     from pagein.settings.sources import load_config
+    from pagein.ui.doubts import reserve_words
     from pagein.ui.recorded_usage_view import show_usage
     from pagein.ui.tables import show_skipped
     from pagein.ui.tuning_view import show_tuning
@@ -100,7 +101,8 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
         if as_json:
             _print_json(tuning, bill, outvoted)
         else:
-            show_tuning(console(), _page(tuning, [*_lines(tuning), *_notes(config, outvoted)]))
+            notes = [*_lines(tuning), *_notes(config, outvoted), *reserve_words(bill)]
+            show_tuning(console(), _page(tuning, notes))
             if bill["doctor"] is not None:
                 show_usage(console(), bill["doctor"]["usage"])
     if tuning.advice != now and not dry_run:
@@ -236,6 +238,7 @@ def _print_json(tuning: "Recommendation", bill: "Bill", outvoted: Mapping[str, s
         "why": tuning.why,
         "outvoted": outvoted,
         "usage": None if bill["doctor"] is None else bill["doctor"]["usage"],
+        "assume_reserve": sum("reserve" in one["flags"] for one in bill["per_session"]),
         "skipped": bill["skipped"],
         "tried": [
             {"residency": one.residency, "keep_alive": one.keep_alive, **asdict(got)}

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from pagein.engine.branch_index import BranchIndex
 from pagein.engine.cache import cache_breakpoints, cache_inputs, cache_ttl
+from pagein.engine.cache.branch_leases import Leases
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
 from pagein.engine.cache.cache_evidence import CacheEvidence
 from pagein.engine.cache.cache_inputs import (
@@ -75,7 +76,7 @@ class CallStages:
         self.renderer = RequestRenderer(
             journal, showing, index.settled, index.places.exchanges, marks=marks, deferral=index.deferral
         )
-        self.leases = cache_ttl.Leases(journal, evidence)
+        self.leases = Leases(journal, evidence, self._log.name)
         self._changes_marks = marks.adds  # the client's cache breakpoints, and their TTLs
         self._fronts = Fronts(journal)
         self._marking: Fold[CacheMarksNote] = Fold(

@@ -305,8 +305,8 @@ class Traffic:
             return None, None
         held = cache_ttl.prefix_after_answer(terms, usage, rewritten=prepared.rewrites, messages=prepared.sent_messages)
         self._owe(prepared, note_of(held))
-        self._shared.evidence.add_savings(held.lease.saved - terms.before.lease.saved, terms.at)
         model = self._index.heads[entry].model
+        self._stages.leases.share_savings(held, terms, model, entry)
         is_same = not prepared.rewrites and not prepared.changed_by_client
         verdict = cache_ttl.verdict_of(terms, usage, model) if is_same else None
         news = verdict if verdict is not None and self._shared.evidence.add(verdict) else None
@@ -329,7 +329,6 @@ class Traffic:
             if found is None:
                 return None
             held, cost = found
-            self._shared.evidence.add_savings(-cost, at)
             self._index.note_behind(prepared.entry, note_of(held))
             self._index.note_behind(prepared.entry, FurtherUsageNote("keep_alive", usage))
         return cost

@@ -47,7 +47,11 @@ class CacheSavingsNote:
 
     saved: BIT, less losses and keep-alive requests; negative for a net loss.
     at: time of the last of these requests, in seconds since 1970.
+    session: the session whose pause may take `lent` of the others' savings, in BIT, until the time `until`; "" for none.
     """
 
     saved: float
     at: float = 0.0
+    session: str = ""
+    lent: float = 0.0
+    until: float = 0.0

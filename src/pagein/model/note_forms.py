@@ -364,7 +364,7 @@ KINDS: Final = (
     _kind("request.answer", memory_notes.AnswerNote, lambda one: one.message, memory_notes.AnswerNote, has_words=True),
     _kind("request.lease", CachedPrefixNote, _encode_set_fields("saved", "held", "anchored")),
     _kind("cache.verdict", CacheVerdictNote),
-    _kind("cache.savings", CacheSavingsNote),
+    _kind("cache.savings", CacheSavingsNote, _encode_set_fields("saved", "at")),
     _kind("cache.miss", CacheMissNote),
     _kind("request.exchange", ExchangeNote, _encode_set_fields(), _decode_exchange, has_words=True),
     _kind("request.mended", RestoredMessagesNote, _encode_count, lambda data: RestoredMessagesNote(_count(data))),

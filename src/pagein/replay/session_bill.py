@@ -74,6 +74,7 @@ class _PolicyTraces:
 
     traces: dict[str, Trace] = field(default_factory=dict)
     why: Why | None = None
+    borrowing: list[str] = field(default_factory=list)
 
 
 def policies_of_layouts(names: Iterable[str]) -> tuple[str, ...]:
@@ -115,7 +116,11 @@ def bill_session(recording: BillableSession, terms: ReplayTerms) -> BilledSessio
         agent=head.agent,
         parent=head.parent,
         prices=terms.prices.name,
-        flags={**recording.flags, **beyond(recording, terms.prices)},
+        flags={
+            **recording.flags,
+            **beyond(recording, terms.prices),
+            **({"reserve": kept.borrowing} if kept.borrowing else {}),
+        },
         policies=rows,
     )
     return BilledSession(bill, detail(recording, kept.traces, kept.why) if terms.detail else None, kept.why)
@@ -129,6 +134,8 @@ def _play_policy(name: str, recording: BillableSession, terms: ReplayTerms, kept
             if terms.why and name == FULL:
                 kept.why = paging.why(ledger, stress=terms.stress)
             paging.prove(ledger.tally)
+        if isinstance(paging, KeepAlivePagein) and paging.borrows:
+            kept.borrowing.append(name)
         return figures(ledger.tally, terms.prices, proved=True)
     baselines: Mapping[str, Policy] = {
         "none": NONE,

@@ -1,4 +1,4 @@
-"""The doubts about a bill, from differences in its recordings, in plain words."""
+"""The doubts about a bill, from differences in its recordings and from what it assumes, in plain words."""
 
 from collections.abc import Iterator
 
@@ -10,10 +10,20 @@ _TELLING = 0.05
 
 
 def doubts(bill: Bill) -> str:
-    """Return sentences about differences between recorded and counted calls, and about lost caches of the provider; ""
-    without any.
+    """Return sentences about differences between recorded and counted calls, lost caches of the provider, and savings of
+    other sessions that the figures rest on; "" without any.
     """
-    return " ".join((*_miscount_words(bill), *_miss_words(bill)))
+    return " ".join((*_miscount_words(bill), *_miss_words(bill), *reserve_words(bill)))
+
+
+def reserve_words(bill: Bill) -> Iterator[str]:
+    """Yield a sentence on the sessions whose figures rest on what earlier sessions of a store have saved."""
+    found = sum("reserve" in one["flags"] for one in bill["per_session"])
+    if found:
+        yield (
+            f"pagein's figures for {plural(found, 'session')} assume a store whose earlier sessions have saved enough "
+            "by cache lifetimes; pagein replay --without reserve adds a row for a new store."
+        )
 
 
 def _flag(session: SessionBill, name: str) -> int:

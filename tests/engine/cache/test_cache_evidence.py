@@ -7,8 +7,11 @@ from pathlib import Path
 from pagein import wiring
 from pagein.engine.cache.cache_evidence import CacheEvidence, words_of
 from pagein.model.cache_notes import CachePractice, CacheSavingsNote, CacheVerdictNote
+from pagein.model.entries import EntryId
+from pagein.model.note_forms import decode_note
 from pagein.model.text_removal import Tombstone
 from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust
+from pagein.policy.economics.savings_reserve import Exposure, SentRequest
 
 
 def _verdict(practice: CachePractice, *, held: bool) -> CacheVerdictNote:
@@ -22,8 +25,9 @@ class _Session:
         self.made: list[CacheVerdictNote | CacheSavingsNote] = []
         self.kept: list[CacheVerdictNote | CacheSavingsNote] = []
 
-    def note(self, note: CacheVerdictNote | CacheSavingsNote) -> None:
+    def note(self, note: CacheVerdictNote | CacheSavingsNote) -> EntryId:
         self.made.append(note)
+        return EntryId(str(len(self.made)))
 
     def keep(self) -> None:
         self.kept = list(self.made)
@@ -91,20 +95,27 @@ def test_a_first_failure_after_successes_ends_nothing_and_is_not_told_so() -> No
     assert "the client's again" in words_of(lost, evidence.trust(lost.model))
 
 
+def _reserve(
+    evidence: CacheEvidence, own: float = 0.0, exposed: float = 0.0, at: float = 10.0, session: str = "a"
+) -> float:
+    """Return what a session may borrow for its next request, which may expose so much."""
+    return evidence.lend(SentRequest(session, at), SentRequest(session, None), Exposure(exposed, own, 0.0, at + 3600.0))
+
+
 def test_a_fifth_of_what_other_sessions_saved_is_the_reserve_and_a_loss_makes_it_smaller() -> None:
     session = _Session()
     evidence = CacheEvidence(session=lambda: session)
-    assert evidence.reserve(0.0) == 0, "a new store has none"
+    assert _reserve(evidence) == 0, "a new store has none"
     evidence.add_savings(9000.0, 1.0)
     assert session.kept == [], "an entry for every request would be too many"
     evidence.add_savings(41_000.0, 2.0)
     assert session.kept == [CacheSavingsNote(50_000.0, 2.0)]
-    assert evidence.reserve(0.0) == 10_000
-    assert evidence.reserve(30_000.0) == 4000, "what a session saved itself is in its own hand"
+    assert _reserve(evidence) == 10_000
+    assert _reserve(evidence, own=30_000.0) == 4000, "what a session saved itself is in its own hand"
     evidence.add_savings(-40_000.0, 3.0)
-    assert evidence.reserve(0.0) == 2000
+    assert _reserve(evidence) == 2000
     evidence.add_savings(-20_000.0, 4.0)
-    assert evidence.reserve(0.0) == 0
+    assert _reserve(evidence) == 0
 
 
 def test_savings_survive_a_restart(tmp_path: Path) -> None:
@@ -112,5 +123,23 @@ def test_savings_survive_a_restart(tmp_path: Path) -> None:
         engine.evidence.add_savings(600_000.0, 1.0)
         engine.evidence.add_savings(-100_000.0, 2.0)
     with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
-        assert engine.evidence.reserve(0.0) == 100_000
-        assert engine.evidence.reserve(300_000.0) == 40_000
+        assert _reserve(engine.evidence) == 100_000
+        assert _reserve(engine.evidence, own=300_000.0) == 40_000
+
+
+def test_two_processes_and_a_process_after_a_restart_know_of_a_loan(tmp_path: Path) -> None:
+    store = tmp_path / "store.db"
+    with wiring.open(store, workspace=tmp_path) as one, wiring.open(store, workspace=tmp_path) as other:
+        one.evidence.add_savings(300_000.0, 1.0)
+        assert _reserve(other.evidence, session="b") == 60_000
+        assert _reserve(one.evidence, exposed=50_000.0) == 60_000
+        one.evidence.add_savings(0.0, 10.0, SentRequest("a", 10.0))  # the answer was reported
+        assert _reserve(other.evidence, session="b", at=20.0) == 10_000
+        assert _reserve(other.evidence, session="b", at=3611.0) == 60_000, "the client's own entries have expired"
+    with wiring.open(store, workspace=tmp_path) as later:
+        assert _reserve(later.evidence, session="b", at=20.0) == 10_000
+        assert _reserve(later.evidence, session="a", at=20.0) == 60_000, "its next request takes the place of the last"
+
+
+def test_a_savings_note_of_an_earlier_release_is_read() -> None:
+    assert decode_note("cache.savings", '{"saved":5.0,"at":1.0}') == CacheSavingsNote(5.0, 1.0)

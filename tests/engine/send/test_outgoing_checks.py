@@ -10,7 +10,7 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.cache import cache_breakpoints, cache_ttl
+from pagein.engine.cache import branch_leases, cache_breakpoints
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send import call, outgoing_body, splice
@@ -122,7 +122,9 @@ def test_rewritten_lifetimes_are_checked(padded: Conversation, tmp_path: Path, m
         made = [items[0].replace(b'"type"', mark % b"5m" + b'"type"', 1), *items[1:]]
         return WireRequest("anthropic", b"", envelope.fields, tuple(made), (), (), changed=True), chosen
 
-    monkeypatch.setattr(cache_ttl, "_in_hand", lambda *_: 1e9)  # lifetimes are rewritten with something in hand alone
+    monkeypatch.setattr(
+        branch_leases, "_in_hand", lambda *_: 1e9
+    )  # lifetimes are rewritten with something in hand alone
     with opened(tmp_path, QUIET) as engine:
         talk = worked(2, padded)
         body = json.loads(clients.body(talk, "anthropic", Manner(marks=1)))

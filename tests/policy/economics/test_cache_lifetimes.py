@@ -12,7 +12,6 @@ from pagein.policy.economics.cache_lifetimes import (
     chosen,
     chosen_rewritten,
     exposable,
-    reserve_of,
 )
 from pagein.providers.prices.token_prices import Cliff
 
@@ -141,8 +140,3 @@ def test_a_request_whose_cache_may_be_lost_is_not_split() -> None:
     assert exposable(lease, LONG, SAID, in_hand=1e9) > 0
     assert exposable(lease, LONG, replace(SAID, is_found=False), in_hand=1e9) == 0
     assert exposable(lease, LONG, replace(SAID, at=400.0), in_hand=1e9) == 0
-
-
-@given(st.floats(0, 1e9), st.floats(0, 1e6))
-def test_the_reserve_is_a_fifth_at_most_and_bounded(saved: float, lost: float) -> None:
-    assert 0 <= reserve_of(saved - lost) <= min(100_000.0, 0.2 * saved)

@@ -50,7 +50,7 @@ def test_without_births_and_epochs_nothing_leaves_and_the_bill_is_that_of_append
     story: Story, charged: Prices
 ) -> None:
     _busy(story)
-    names = ("append", "pagein", ablation(["birth", "epochs", "marks"]))
+    names = ("append", "pagein", ablation(["birth", "epochs", "marks", "reserve"]))
     terms = ReplayTerms(charged, wiring.open_for_replay, names, stress=True)
     rows = bill_session(story.recording(charged), terms).bill["policies"]
     assert rows["pagein"]["cost"] < rows["append"]["cost"]
@@ -126,8 +126,8 @@ def test_without_keep_alive_the_bill_is_that_of_the_quiet_policy(story: Story) -
         usage = Usage(read=3000 + 20_000 * number, written=20_000, written_1h=20_000, output=20)
         story.works(20_000, usage=usage)
     recording = story.says().waits(1500).asks().works(20).says().recording(charged)
-    # with results shown once, too little is left to keep alive here
-    kept, bare = ablation(["shown-once"]), ablation(["keep-alive", "shown-once"])
+    # with previews, or with results shown once, too little is left to keep alive here
+    kept, bare = ablation(["birth", "shown-once"]), ablation(["birth", "keep-alive", "shown-once"])
     names = ("append", "pagein-quiet", ablation(["keep-alive"]), kept, bare)
     rows = bill_session(recording, ReplayTerms(charged, wiring.open_for_replay, names)).bill["policies"]
     assert rows[kept]["keep_alives"]

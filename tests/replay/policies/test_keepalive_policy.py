@@ -122,3 +122,12 @@ def test_caches_without_a_ttl_choice_get_no_keep_alive_request(story: Story, mod
     recording = _host(story, 3, hour=True).says().recording(prices("generic:r=.1,w=1"))
     ledger = _kept(recording, prices(model))
     assert ledger.tally.keep_alives == 0
+
+
+def test_without_the_layer_a_session_is_replayed_as_in_a_new_store(story: Story) -> None:
+    recording = _host(story.asks(), 6, hour=True).says().recording()
+    with KeepAlivePagein(recording, wiring.open_for_replay, prices("generic:r=.1,w=1.25"), "without-reserve") as paging:
+        ledger = KeptLedger(recording, paging, prices("generic:r=.1,w=1.25"), stress=False)
+        ledger.run()
+        assert not paging.borrows
+    assert ledger.tally.cost == _kept(recording, prices("generic:r=.1,w=1.25")).tally.cost

@@ -1,31 +1,33 @@
 """Evidence from pauses about the caches of providers, for all sessions of an engine (`policy.economics.cache_trust`).
 
-A verdict is journaled twice: in the session whose pause showed it, and in a journal of its own (`VERDICTS`), from which
-the engine reads all of them after a restart.
+A verdict is journaled twice: in the session whose pause showed it, and in a journal of its own (`VERDICTS`). That journal
+also has what the choice of cache TTLs saved, and what sessions borrowed of it (`policy.economics.savings_reserve`). The
+engine reads it before each loan, so that processes of one store, and a process after a restart, know of one another.
+Between a request and its answer they do not.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from threading import Lock
 from typing import Final, Protocol
 
 from pagein.model.cache_notes import CacheSavingsNote, CacheVerdictNote
-from pagein.model.entries import Entry, NoteEntry
-from pagein.model.messages import UnreadableLine
-from pagein.policy.economics.cache_lifetimes import reserve_of
+from pagein.model.entries import Entry, EntryId, NoteEntry
 from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust, trust_after
+from pagein.policy.economics.savings_reserve import Draw, Exposure, SentRequest, SharedSavings
 from pagein.ports import JournalStore
 
 VERDICTS: Final = "pagein.cache-verdicts"
 """Name of the session whose journal holds the verdicts."""
 _DAY: Final = 86_400.0
 _WORTH_STORING: Final = 10_000.0
-"""BIT from which savings are worth an entry; savings below are lost when the process ends."""
+"""BIT from which savings, or a change of a loan, are worth an entry; those below are lost when the process ends."""
 
 
 class VerdictSession(Protocol):
     """The session whose journal holds the verdicts."""
 
-    def note(self, note: CacheVerdictNote | CacheSavingsNote) -> object:
+    def note(self, note: CacheVerdictNote | CacheSavingsNote) -> EntryId:
         """Journal a verdict, or savings."""
 
     def keep(self) -> None:
@@ -47,9 +49,12 @@ class CacheEvidence:
         self._journals = journals
         self._session = session
         self._lock = Lock()
-        self._trusts: dict[str, CacheTrust] | None = None
-        self._saved = 0.0  # BIT saved by the choice of TTLs, over all sessions
-        self._unstored = 0.0  # the part of it that is not stored yet
+        self._trusts: dict[str, CacheTrust] = {}
+        self._savings = SharedSavings()
+        self._unstored = 0.0  # the savings that are not stored yet
+        self._lent: dict[str, float] = {}  # by session: the loan that is stored
+        self._own: set[EntryId] = set()  # entries of this process, which it need not read again
+        self._place = 0  # in the journal, up to which it was read
 
     def trust(self, model: str, at: float | None = None) -> CacheTrust:
         """Return the verdicts on a model's cache, as they stand at time `at`. Raises StoreError."""
@@ -68,56 +73,76 @@ class CacheEvidence:
             before = known.get(verdict.model, UNKNOWN).at(verdict.at)
             after = known[verdict.model] = _trust_with(before, verdict)
         if after != before and self._session is not None:
-            session = self._session()
-            session.note(verdict)
-            session.keep()
+            self._store(self._session(), verdict)
         return after != before
 
-    def reserve(self, own: float) -> float:
-        """Return the BIT that a session may expose because other sessions saved more. Raises StoreError.
+    def lend(self, request: SentRequest, before: SentRequest, most: Exposure) -> float:
+        """Return the BIT that a session may expose of what others saved, and hold what its request may take of the savings.
 
-        own: what the session itself saved by the choice of TTLs, in BIT.
+        Negative where others have borrowed of its own savings. Raises StoreError.
+
+        before: the session's last request. most: the most that the request may expose.
         """
         with self._lock:
             self._known()
-            return reserve_of(self._saved - max(0.0, own))
+            now = request.at or 0.0
+            savings = self._savings.at(now)
+            reserve, draw = savings.reserve(most.own, now, before), most.draw()
+            held = replace(draw, lent=min(draw.lent, max(0.0, reserve)))
+            self._savings = savings.with_draw(request, held, before)
+            return reserve
 
-    def add_savings(self, saved: float, at: float) -> None:
-        """Add what the choice of TTLs saved with a request, or lost; stored once it is worth an entry. Raises StoreError."""
+    def hold(self, request: SentRequest, draw: Draw) -> None:
+        """Hold what a request may take of the savings, in place of what was held for it so far."""
+        with self._lock:
+            self._savings = self._savings.with_draw(request, draw)
+
+    def add_savings(self, saved: float, at: float, request: SentRequest | None = None) -> None:
+        """Add what the choice of TTLs saved with a request, or lost. Raises StoreError.
+
+        Stored, with the loan of its session, once one of them is worth an entry.
+        """
         with self._lock:
             self._known()
-            self._saved += saved
+            self._savings = replace(self._savings, saved=self._savings.saved + saved)
             self._unstored += saved
-            told = self._unstored if abs(self._unstored) >= _WORTH_STORING else 0.0
-            self._unstored -= told
-        if told and self._session is not None:
-            session = self._session()
-            session.note(CacheSavingsNote(told, at))
-            session.keep()
+            note = self._note_worth_storing(at, "" if request is None else request.session)
+        if note is not None and self._session is not None:
+            self._store(self._session(), note)
+
+    def _note_worth_storing(self, at: float, session: str) -> CacheSavingsNote | None:
+        draws = [one for request, one in self._savings.draws.items() if request.session == session]
+        lent, until = sum(one.lent for one in draws), max((one.until for one in draws), default=0.0)
+        if max(abs(self._unstored), abs(lent - self._lent.get(session, 0.0))) < _WORTH_STORING:
+            return None
+        saved, self._unstored = self._unstored, 0.0
+        self._lent[session] = lent
+        return CacheSavingsNote(saved, at, session, lent, until) if session else CacheSavingsNote(saved, at)
+
+    def _store(self, session: VerdictSession, note: CacheVerdictNote | CacheSavingsNote) -> None:
+        name = session.note(note)
+        with self._lock:
+            self._own.add(name)
+        session.keep()
 
     def _known(self) -> dict[str, CacheTrust]:
-        if self._trusts is None:
-            entries = () if self._journals is None else tuple(self._journals.entries(VERDICTS))
-            self._trusts, self._saved = trusts_of(entries), savings_of(entries)
+        """Return the verdicts, after reading what other processes have journaled."""
+        for place, one in () if self._journals is None else self._journals.news(VERDICTS, self._place):
+            self._place = place
+            if isinstance(one, Entry) and one.id not in self._own:
+                self._take(one)
         return self._trusts
 
-
-def trusts_of(entries: Iterable[Entry | UnreadableLine]) -> dict[str, CacheTrust]:
-    """Return the verdicts in a journal, by model."""
-    found: dict[str, CacheTrust] = {}
-    for one in entries:
-        match one:
-            case Entry(body=NoteEntry(note=CacheVerdictNote() as seen)):
-                found[seen.model] = _trust_with(found.get(seen.model, UNKNOWN).at(seen.at), seen)
+    def _take(self, entry: Entry) -> None:
+        match entry.body:
+            case NoteEntry(note=CacheVerdictNote() as seen):
+                self._trusts[seen.model] = _trust_with(self._trusts.get(seen.model, UNKNOWN).at(seen.at), seen)
+            case NoteEntry(note=CacheSavingsNote() as seen):
+                savings = replace(self._savings, saved=self._savings.saved + seen.saved)
+                elsewhere = SentRequest(seen.session, None)
+                self._savings = savings.with_draw(elsewhere, Draw(0.0, seen.lent, seen.until), elsewhere)
             case _:
                 pass
-    return found
-
-
-def savings_of(entries: Iterable[Entry | UnreadableLine]) -> float:
-    """Return the BIT that the choice of TTLs saved, by a journal."""
-    notes = (one.body.note for one in entries if isinstance(one, Entry) and isinstance(one.body, NoteEntry))
-    return sum(note.saved for note in notes if isinstance(note, CacheSavingsNote))
 
 
 def _trust_with(trust: CacheTrust, verdict: CacheVerdictNote) -> CacheTrust:

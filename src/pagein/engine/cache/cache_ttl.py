@@ -11,21 +11,14 @@ A TTL is chosen only for Messages, where the client's breakpoints set it; only i
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.engine.cache.cache_evidence import CacheEvidence
-from pagein.engine.cache.cache_inputs import prices_for
-from pagein.engine.cache.cached_prefix import CachedPrefix, step
-from pagein.engine.log.journal import Fold, Journal
-from pagein.engine.log.state import State
+from pagein.engine.cache.cached_prefix import CachedPrefix
 from pagein.model.cache_notes import CachePractice, CacheVerdictNote
-from pagein.model.entries import EntryId
-from pagein.model.journal_notes import CachedPrefixNote
 from pagein.model.messages import Usage
 from pagein.policy.economics import cache_keepalive, cache_lifetimes
 from pagein.policy.economics.cache_keepalive import MARGIN, CacheLease, Lifetimes, Request
 from pagein.policy.economics.cache_trust import has_anchor_held
-from pagein.policy.economics.decision_prices import economics_of
-from pagein.policy.economics.rewrite_cost import Account, Economics, Moment, at_risk
-from pagein.providers.prices.token_prices import Prices, cost
+from pagein.policy.economics.rewrite_cost import Economics, Moment
+from pagein.providers.prices.token_prices import Prices
 
 _CACHED: Final = 0.9  # least cached share of a window with a breakpoint at its end
 
@@ -66,7 +59,9 @@ class TtlTerms:
     exposable: tokens at its end that may have the short TTL while all in front has the long one; 0 for one TTL.
     behind: tokens of its news behind the model's last answer.
     split: message with the last breakpoint of the long TTL, if the short one follows in it; -1 for one TTL.
-    reserve: amount that earlier sessions give for what a pause may lose, in BIT.
+    reserve: amount that other sessions give for what a pause may lose, in BIT; negative where they borrowed of the session's
+        own savings.
+    earned: what the session has added to the shared savings so far, in BIT.
     bridges: True if a keep-alive request may be sent after it.
     is_trial: True if it is not known that keep-alive requests work with this model.
     """
@@ -83,6 +78,7 @@ class TtlTerms:
     behind: float = 0.0
     split: int = -1
     reserve: float = 0.0
+    earned: float = 0.0
     bridges: bool = False
     is_trial: bool = False
 
@@ -98,6 +94,12 @@ class TtlTerms:
     def shortens(self) -> bool:
         """True if the client's breakpoints ask for a longer TTL."""
         return self.split < 0 and self.asking <= self.lifetimes.short < self.lifetimes.asked
+
+    @property
+    def may_expose(self) -> bool:
+        """True if a pause behind the request may lose more than the client's own TTL would, or if it buys an anchor."""
+        asked, chosen = self.lifetimes.asked, (self.asking, self.rewriting)
+        return any(one != asked for one in chosen) or self.exposable > 0
 
     @property
     def lengthens(self) -> bool:
@@ -186,7 +188,7 @@ def terms(
     asked = cache_lifetimes.UpcomingRequest(moment.now, size, new, said=said, is_found=is_found)
     asking = cache_lifetimes.chosen(before.lease, lifetimes, asked, in_hand + reserve)
     exposable = cache_lifetimes.exposable(before.lease, lifetimes, asked, in_hand + reserve)
-    rewriting = cache_lifetimes.chosen_rewritten(before.lease, lifetimes, asked, in_hand)
+    rewriting = cache_lifetimes.chosen_rewritten(before.lease, lifetimes, asked, in_hand + min(0.0, reserve))
     return TtlTerms(
         lifetimes,
         before,
@@ -227,7 +229,7 @@ def economics(usual: Economics, terms: TtlTerms) -> Economics:
         write=write,
         lifetime=expires - lease.sent,
         keeps_front=usual.keeps_front and not whole,
-        aside=lease.saved,
+        aside=lease.saved + min(0.0, terms.reserve),
     )
 
 
@@ -283,7 +285,8 @@ def due(held: CachedPrefix, terms: TtlTerms, usage: Usage, in_hand: float) -> Ke
 
 
 def _keeps(lease: CacheLease, terms: TtlTerms, in_hand: float, behind: float) -> bool:
-    return cache_keepalive.keeps(lease, terms.lifetimes, in_hand, behind, terms.reserve)
+    own = in_hand + min(0.0, terms.reserve)  # a keep-alive request is paid by the session alone
+    return cache_keepalive.keeps(lease, terms.lifetimes, own, behind, max(0.0, terms.reserve))
 
 
 def prefix_after_keepalive(
@@ -300,70 +303,3 @@ def prefix_after_keepalive(
         messages,
         bridged=True,
     )
-
-
-def _up_to_date(
-    held: CachedPrefix | None, lifetimes: Lifetimes, lasted: float, sent_at: float | None
-) -> CachedPrefix | None:
-    """Return the cached prefix, with a later request whose reply was not reported (TTL `lasted`)."""
-    if held is None or sent_at is None or held.lease.sent is None or sent_at <= held.lease.sent:
-        return held
-    return replace(held, lease=cache_keepalive.lease_after_unreported(held.lease, lifetimes, sent_at, lasted))
-
-
-def _in_hand(account: Account, price: Prices) -> float:
-    return account.saved + at_risk(account, economics_of(price))
-
-
-class Leases:
-    """The cached prefixes of a session's branches. Not thread-safe."""
-
-    def __init__(self, journal: Journal[State], evidence: CacheEvidence) -> None:
-        self._journal = journal
-        self._evidence = evidence
-        self._held: Fold[CachedPrefix | None] = Fold(journal, None, step, "held", takes=(CachedPrefixNote,))
-
-    def terms(
-        self, parent: EntryId | None, here: EntryId | None, asking: TtlQuery, moment: Moment, *, anew: bool
-    ) -> TtlTerms | None:
-        """Choose the cache terms of a request at `here`, after the request at `parent`.
-
-        moment: the call as the policy sees it, at the time of the request.
-        None for a cache without TTL requests, or one that drops the entries too soon.
-        """
-        price = prices_for(asking.model, moment.now)
-        trust = self._evidence.trust(asking.model, moment.now)
-        if price is None or trust.hour == "fails":
-            return None
-        lifetimes = lifetimes_of(price, long=asking.long, is_proven=asking.documented or trust.hour == "holds")
-        if lifetimes is None:
-            return None
-        state = self._journal.state_at(here)
-        lasted = lifetimes.short if asking.was_short else lifetimes.long if asking.was_long else lifetimes.asked
-        held = _up_to_date(self._held[parent], lifetimes, lasted, self._journal.state_at(parent).sent_at)
-        in_hand = _in_hand(state.account, price)
-        reserve = self._evidence.reserve(0.0 if held is None else held.lease.saved)
-        found = terms(held, lifetimes, moment, in_hand, anew=anew, switched=asking.switched, reserve=reserve)
-        if found is None:
-            return None
-        bridges = asking.may_cost > 0 and trust.keep_alive != "fails"
-        return replace(found, bridges=bridges, is_trial=trust.keep_alive == "unknown")
-
-    def due(self, held: CachedPrefix, of: TtlTerms, usage: Usage, model: str, entry: EntryId) -> KeepAlivePlan | None:
-        """Return the next keep-alive request after an answered request; None for no keep-alive."""
-        state = self._journal.state_at(entry)
-        price = prices_for(model, of.at)
-        return None if state.hand.off or price is None else due(held, of, usage, _in_hand(state.account, price))
-
-    def after_keepalive(
-        self, behind: EntryId | None, of: TtlTerms, model: str, usage: Usage, at: float, messages: int
-    ) -> tuple[CachedPrefix, float] | None:
-        """Return the cached prefix after a keep-alive request, with the cost.
-
-        None if unknown.
-        """
-        held, price = self._held[behind], prices_for(model, at)
-        if held is None or price is None:
-            return None
-        spent = cost(usage, price, at)
-        return prefix_after_keepalive(held, of.lifetimes, at, spent, messages), spent

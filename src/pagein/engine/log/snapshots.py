@@ -43,6 +43,7 @@ _MODULES: Final = (
     "engine.reads.reread_notes",
     "engine.cache.cache_inputs",
     "engine.cache.cache_breakpoints",
+    "engine.cache.branch_leases",
     "engine.cache.cache_ttl",
     "engine.window.shown_once",
     "engine.cache.cached_prefix",

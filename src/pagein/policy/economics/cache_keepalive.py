@@ -116,6 +116,7 @@ class CacheLease:
     short: time at which an entry written for the short TTL entered the window, and since which no pause outlasted that
         TTL; None if the window is not known to hold one.
     mixed: whether such an entry is known to be in front of the anchor.
+    unknown: whether the last request had a shorter TTL than the client's, and no answer told what the cache holds of it.
     """
 
     lifetime: float
@@ -133,6 +134,7 @@ class CacheLease:
     stops: int = 0
     short: float | None = None
     mixed: bool = False
+    unknown: bool = False
 
     @property
     def pause_rate(self) -> float:
@@ -242,6 +244,7 @@ def lease_after_request(lease: CacheLease, lifetimes: Lifetimes, request: Reques
         stops=lease.stops + (gap >= STOP),
         short=_short_since(None if missed and read <= 0 else lease.short, lifetimes, request, gap),
         mixed=is_mixed if anchors or splits else lease.mixed and survives,
+        unknown=False,
     )
 
 
@@ -285,6 +288,8 @@ def _level_savings(lease: CacheLease, lifetimes: Lifetimes, request: Request) ->
     theirs, ours = lifetimes.price(lifetimes.asked), _price_written(lifetimes, request)
     if lease.sent is None:
         return (theirs - ours) * request.written
+    if lease.unknown and request.at - lease.sent <= lifetimes.asked:
+        return -(ours - lifetimes.read) * request.written  # all of it may be what the client's own TTL would have kept
     if request.rewritten and lease.alive(request.at):  # its price is in the account of the window
         return (theirs - ours) * min(request.new, request.written)
     held = lease.cached_tokens(request.at)
@@ -318,6 +323,7 @@ def lease_after_restart(lease: CacheLease) -> CacheLease:
         lingers=never,
         feared=0.0,
         mixed=False,
+        unknown=False,
     )
 
 
@@ -331,6 +337,7 @@ def lease_after_unreported(lease: CacheLease, lifetimes: Lifetimes, at: float, l
         held=0.0,
         short=None,
         lingers=at + lifetimes.long if lingers else float("-inf"),
+        unknown=lifetime < lifetimes.asked,
     )
 
 
@@ -374,10 +381,16 @@ def is_covered(lease: CacheLease, lifetimes: Lifetimes, in_hand: float) -> bool:
 
     False only where the provider lost the anchor (`cache_lifetimes.chosen`).
     """
+    exposed = exposed_cost(lease, lifetimes)
+    return not exposed or exposed <= lease.saved + in_hand
+
+
+def exposed_cost(lease: CacheLease, lifetimes: Lifetimes) -> float:
+    """Return the loss that a pause behind the last request would add to the client's own, in BIT."""
     if lease.sent is None or max(lease.lifetime, lifetimes.short) >= lifetimes.asked:
-        return True
+        return 0.0
     exposed = lease.held - lease.anchored_tokens(lease.sent + lifetimes.short)
-    return lifetimes.lost_with(exposed, lease.held) <= lease.saved + in_hand
+    return lifetimes.lost_with(max(0.0, exposed), lease.held)
 
 
 def lease_after_keepalive(lease: CacheLease, lifetimes: Lifetimes, now: float, cost: float) -> CacheLease:

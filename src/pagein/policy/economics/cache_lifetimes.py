@@ -28,8 +28,9 @@ Where the client asks for the short TTL, nothing is exposed that it would not ha
 requests are the only possible losses: an anchor is paid from the sum in hand, not before the session has shown that
 somebody lets it wait (`STOP`), and not by a request that may have lost its cache.
 
-A session by itself saves nothing before it exposes something. So it may also expose a part of what earlier sessions of
-its store saved (`reserve_of`): the caller adds this to the sum in hand of `chosen` and `exposable`, and to nothing else.
+A session by itself saves nothing before it exposes something. So it may also expose a part of what other sessions of
+its store saved (`policy.economics.savings_reserve`): the caller adds this to the sum in hand of `chosen` and `exposable`,
+and to nothing else.
 
 A provider that is neither documented nor known to keep an anchor behind a five-minute prefix
 (`policy.economics.cache_trust`) could lose the whole window with its oldest short entry. So there the client's hour stays,
@@ -47,15 +48,6 @@ from pagein.policy.economics.rewrite_cost import CAUTION
 
 LOSSES: Final = 0.008
 """Share of requests whose cache entries the provider had lost before their time, in recorded sessions."""
-SHARE_AT_RISK: Final = 0.2
-"""Share of the savings of earlier sessions that one session may expose."""
-RESERVE: Final = 100_000.0
-"""The most that a session may expose beyond its own sum in hand, in BIT."""
-
-
-def reserve_of(saved: float) -> float:
-    """Return the BIT that a session may expose, given what the other sessions of a store saved by cache TTLs."""
-    return min(RESERVE, SHARE_AT_RISK * max(0.0, saved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +75,7 @@ def chosen(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in
 
     in_hand: BIT saved besides TTLs, plus the share of the bill that may be risked.
     """
-    if request.at <= lease.elsewhere:
+    if request.at <= lease.elsewhere or lease.unknown:
         return lifetimes.asked
     anchors = _pays_to_anchor(lease, lifetimes, request, request.new)
     if lifetimes.asked <= lifetimes.short:
@@ -111,6 +103,7 @@ def exposable(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest,
     """
     if (
         request.at <= lease.elsewhere
+        or lease.unknown
         or request.rewritten
         or not 0 < request.said <= request.new
         or not _is_warm(lease, request)

@@ -41,6 +41,7 @@ class PlannerSettings:
 
     frontier_mark: whether a cache breakpoint is spent on the frontier.
     lifetimes: whether cache TTLs are chosen.
+    borrows: whether earlier sessions of the store have saved what one session may expose. Only with chosen TTLs.
     keeps_alive: whether pauses are bridged by keep-alive requests. Only with chosen TTLs.
     in_loops: whether old results may be evicted between a tool's result and the next call.
     """
@@ -48,6 +49,7 @@ class PlannerSettings:
     settings: Settings
     frontier_mark: bool = True
     lifetimes: bool = True
+    borrows: bool = True
     keeps_alive: bool = True
     in_loops: bool = True
 
@@ -144,6 +146,10 @@ LAYERS: Final[Mapping[str, PolicyLayer]] = {
     "lifetimes": PolicyLayer(
         "the cache's lifetimes are chosen; without them, no pause is bridged",
         lambda planning: replace(planning, lifetimes=False),
+    ),
+    "reserve": PolicyLayer(
+        "earlier sessions of the store have saved what a session may expose; without it, as in a new store",
+        lambda planning: replace(planning, borrows=False),
     ),
     MASKING: PolicyLayer(
         "of `pagein-balanced` and `pagein-thrifty`: text of files leaves the arguments of old calls",

@@ -3,7 +3,7 @@
 
 In production the provider's usage reports sizes and written tokens; in a replay the ledger does. The provider is taken to
 keep what it documents, and earlier sessions to have saved what one session may expose, as in a store that is some sessions old,
-unless a caller sets `trust` and `reserve`. The window of a
+unless the policy is one without the layer `reserve`, or a caller sets `trust` and `reserve`. The window of a
 sub-agent is kept alive while a tool runs, but never after the end of the sub-agent.
 """
 
@@ -17,6 +17,7 @@ from pagein.policy.economics import cache_keepalive, cache_lifetimes
 from pagein.policy.economics.cache_keepalive import CacheLease, Lifetimes, Request
 from pagein.policy.economics.cache_trust import CacheTrust, has_anchor_held, trust_after
 from pagein.policy.economics.rewrite_cost import Economics, at_risk
+from pagein.policy.economics.savings_reserve import RESERVE
 from pagein.providers.cache_simulator import CacheUsage
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ablation import FULL, planner_settings
@@ -56,9 +57,11 @@ class KeepAlivePagein(PageinPolicy):
         self._front = recording.floor[0]
         self.course = Course()
         self.trust = CacheTrust("holds", "holds")
-        self.reserve = cache_lifetimes.RESERVE
+        planning = planner_settings(name, usual)
+        self.reserve = RESERVE if planning.borrows else 0.0
+        self.borrows = False  # whether the reserve has decided a cache TTL
         self._was_bridged = False  # whether the last request was a keep-alive request
-        self._bridges = planner_settings(name, usual).keeps_alive
+        self._bridges = planning.keeps_alive
         self._is_sub = recording.head.parent is not None
 
     @property
@@ -89,6 +92,9 @@ class KeepAlivePagein(PageinPolicy):
         self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand + self.reserve)
         self._rewriting = cache_lifetimes.chosen_rewritten(before, self.lifetimes, asked, in_hand)
         exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand + self.reserve)
+        alone = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand)
+        alone_exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand)
+        self.borrows = self.borrows or (alone, alone_exposable) != (self._asking, exposable)
         hide = super().decide(sized, ledger)
         self._uncached = size - ledger.window.cumulative[hide.tail - 2] if hide.tail else 0.0
         self._fresh = max(0.0, self._fresh - _tokens_spared(hide) - self._uncached)
