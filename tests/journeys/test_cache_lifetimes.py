@@ -13,7 +13,7 @@ from pagein.engine.engine import Settings
 from pagein.model.cache_notes import CacheVerdictNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust
-from pagein.policy.economics.savings_reserve import RESERVE, Exposure, SentRequest
+from pagein.policy.economics.savings_reserve import RESERVE, Exposure, SessionRequest
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.simulator.provider_settings import CacheKind, ProviderSettings
 from pagein.simulator.provider_thread import SimulatedProvider
@@ -110,7 +110,7 @@ def test_a_store_that_has_saved_lets_a_session_begin_with_five_minutes_and_ancho
     assert earned < 0.95 * proven
     with wiring.open(tmp_path / "earned" / "store.db", workspace=tmp_path / "earned") as engine:
         reserve = engine.evidence.lend(
-            SentRequest("next", LATER), SentRequest("next", None), Exposure(0.0, 0.0, 0.0, LATER)
+            SessionRequest("next", LATER), SessionRequest("next", None), Exposure(0.0, 0.0, 0.0, LATER)
         )
         assert reserve == RESERVE, "what was saved outlives the process"
 

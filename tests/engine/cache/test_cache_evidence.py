@@ -11,7 +11,7 @@ from pagein.model.entries import EntryId
 from pagein.model.note_forms import decode_note
 from pagein.model.text_removal import Tombstone
 from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust
-from pagein.policy.economics.savings_reserve import Exposure, SentRequest
+from pagein.policy.economics.savings_reserve import Exposure, SessionRequest
 
 
 def _verdict(practice: CachePractice, *, held: bool) -> CacheVerdictNote:
@@ -99,7 +99,9 @@ def _reserve(
     evidence: CacheEvidence, own: float = 0.0, exposed: float = 0.0, at: float = 10.0, session: str = "a"
 ) -> float:
     """Return what a session may borrow for its next request, which may expose so much."""
-    return evidence.lend(SentRequest(session, at), SentRequest(session, None), Exposure(exposed, own, 0.0, at + 3600.0))
+    return evidence.lend(
+        SessionRequest(session, at), SessionRequest(session, None), Exposure(exposed, own, 0.0, at + 3600.0)
+    )
 
 
 def test_a_fifth_of_what_other_sessions_saved_is_the_reserve_and_a_loss_makes_it_smaller() -> None:
@@ -133,7 +135,7 @@ def test_two_processes_and_a_process_after_a_restart_know_of_a_loan(tmp_path: Pa
         one.evidence.add_savings(300_000.0, 1.0)
         assert _reserve(other.evidence, session="b") == 60_000
         assert _reserve(one.evidence, exposed=50_000.0) == 60_000
-        one.evidence.add_savings(0.0, 10.0, SentRequest("a", 10.0))  # the answer was reported
+        one.evidence.add_savings(0.0, 10.0, SessionRequest("a", 10.0))  # the answer was reported
         assert _reserve(other.evidence, session="b", at=20.0) == 10_000
         assert _reserve(other.evidence, session="b", at=3611.0) == 60_000, "the client's own entries have expired"
     with wiring.open(store, workspace=tmp_path) as later:

@@ -27,7 +27,7 @@ from pagein.policy.economics import cache_keepalive
 from pagein.policy.economics.cache_keepalive import Lifetimes
 from pagein.policy.economics.decision_prices import economics_of
 from pagein.policy.economics.rewrite_cost import Account, Moment, at_risk
-from pagein.policy.economics.savings_reserve import NOTHING_DRAWN, Exposure, SentRequest
+from pagein.policy.economics.savings_reserve import NOTHING_DRAWN, Exposure, SessionRequest
 from pagein.providers.prices.token_prices import Prices, cost
 
 
@@ -84,7 +84,7 @@ class Leases:
         in_hand = _in_hand(state.account, price)
         journaled = self._held[parent]
         own, sent = (0.0, None) if journaled is None else (journaled.lease.saved, journaled.lease.sent)
-        request, before = SentRequest(self._name, moment.now), SentRequest(self._name, sent)
+        request, before = SessionRequest(self._name, moment.now), SessionRequest(self._name, sent)
         size, until = moment.floor + moment.scale * moment.size, moment.now + lifetimes.asked
         lost = 0.0 if held is None else held.lease.lost_at(moment.now, lifetimes.asked)
         # no session exposes more than its whole window, and what the last pause lost is not reported yet
@@ -108,7 +108,7 @@ class Leases:
         account, price, lifetimes = self._journal.state_at(entry).account, prices_for(model, of.at), of.lifetimes
         in_hand = 0.0 if price is None else _in_hand(account, price)
         cost = cache_keepalive.exposed_cost(held.lease, lifetimes)
-        request = SentRequest(self._name, of.at)
+        request = SessionRequest(self._name, of.at)
         self._evidence.hold(request, Exposure(cost, held.lease.saved, in_hand, of.at + lifetimes.asked).draw())
         self._evidence.add_savings(_earned(held, account) - of.earned, of.at, request)
 
@@ -129,7 +129,7 @@ class Leases:
         if held is None or price is None:
             return None
         spent = cost(usage, price, at)
-        request = SentRequest(self._name, of.at)
+        request = SessionRequest(self._name, of.at)
         self._evidence.hold(request, NOTHING_DRAWN)
         self._evidence.add_savings(-spent, at, request)
         return prefix_after_keepalive(held, of.lifetimes, at, spent, messages), spent

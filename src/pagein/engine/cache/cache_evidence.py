@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from pagein.model.cache_notes import CacheSavingsNote, CacheVerdictNote
 from pagein.model.entries import Entry, EntryId, NoteEntry
 from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust, trust_after
-from pagein.policy.economics.savings_reserve import Draw, Exposure, SentRequest, SharedSavings
+from pagein.policy.economics.savings_reserve import Draw, Exposure, SessionRequest, SharedSavings
 from pagein.ports import JournalStore
 
 VERDICTS: Final = "pagein.cache-verdicts"
@@ -76,7 +76,7 @@ class CacheEvidence:
             self._store(self._session(), verdict)
         return after != before
 
-    def lend(self, request: SentRequest, before: SentRequest, most: Exposure) -> float:
+    def lend(self, request: SessionRequest, before: SessionRequest, most: Exposure) -> float:
         """Return the BIT that a session may expose of what others saved, and hold what its request may take of the savings.
 
         Negative where others have borrowed of its own savings. Raises StoreError.
@@ -92,12 +92,12 @@ class CacheEvidence:
             self._savings = savings.with_draw(request, held, before)
             return reserve
 
-    def hold(self, request: SentRequest, draw: Draw) -> None:
+    def hold(self, request: SessionRequest, draw: Draw) -> None:
         """Hold what a request may take of the savings, in place of what was held for it so far."""
         with self._lock:
             self._savings = self._savings.with_draw(request, draw)
 
-    def add_savings(self, saved: float, at: float, request: SentRequest | None = None) -> None:
+    def add_savings(self, saved: float, at: float, request: SessionRequest | None = None) -> None:
         """Add what the choice of TTLs saved with a request, or lost. Raises StoreError.
 
         Stored, with the loan of its session, once one of them is worth an entry.
@@ -139,7 +139,7 @@ class CacheEvidence:
                 self._trusts[seen.model] = _trust_with(self._trusts.get(seen.model, UNKNOWN).at(seen.at), seen)
             case NoteEntry(note=CacheSavingsNote() as seen):
                 savings = replace(self._savings, saved=self._savings.saved + seen.saved)
-                elsewhere = SentRequest(seen.session, None)
+                elsewhere = SessionRequest(seen.session, None)
                 self._savings = savings.with_draw(elsewhere, Draw(0.0, seen.lent, seen.until), elsewhere)
             case _:
                 pass

@@ -20,7 +20,7 @@ RESERVE: Final = 100_000.0
 """The most that a session may expose beyond its own sum in hand, in BIT."""
 
 
-class SentRequest(NamedTuple):
+class SessionRequest(NamedTuple):
     """A request of a session. at: time of sending; None for one that another process sent."""
 
     session: str
@@ -72,9 +72,9 @@ class SharedSavings:
     """
 
     saved: float = 0.0
-    draws: Mapping[SentRequest, Draw] = field(default_factory=dict)
+    draws: Mapping[SessionRequest, Draw] = field(default_factory=dict)
 
-    def reserve(self, own: float, now: float, before: SentRequest) -> float:
+    def reserve(self, own: float, now: float, before: SessionRequest) -> float:
         """Return the BIT that a session may expose beyond its own sum in hand.
 
         Negative where others have borrowed of its own savings.
@@ -90,7 +90,7 @@ class SharedSavings:
         free = min(RESERVE, SHARE_AT_RISK * max(0.0, self.saved - mine) - lent)
         return max(-mine, min(safe, max(0.0, free)))
 
-    def with_draw(self, request: SentRequest, draw: Draw, before: SentRequest | None = None) -> "SharedSavings":
+    def with_draw(self, request: SessionRequest, draw: Draw, before: SessionRequest | None = None) -> "SharedSavings":
         """Return the savings with the draw of a request, in place of that of the request `before`."""
         kept = {
             one: other
@@ -104,6 +104,6 @@ class SharedSavings:
         return replace(self, draws={one: draw for one, draw in self.draws.items() if now <= draw.until})
 
 
-def _ends_with(request: SentRequest, before: SentRequest) -> bool:
+def _ends_with(request: SessionRequest, before: SessionRequest) -> bool:
     """Return whether the draw of a request ends with the next request after `before`."""
     return request.session == before.session and request.at in (None, before.at)

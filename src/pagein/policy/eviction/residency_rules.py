@@ -250,7 +250,7 @@ def judged_reads(odds: QuoteOdds | None) -> tuple[ResidencyRule, ...]:
             clock="touched",
             why="fewer quotes are expected for each million of its tokens than the preset allows",
             layer=_ODDS,
-            limit=QuoteLimit(odds, 3, balanced=12, thrifty=80),
+            limit=QuoteLimit(odds, 3, balanced=12, thrifty=40),
         ),
     )
 
@@ -294,7 +294,7 @@ USUAL: Final = ResidencyRules(
             "untouched file",
             "a read of a file of the current task, not edited since",
             "file read",
-            Age("untouched", None, thrifty=8),
+            Age("untouched", None, thrifty=12),
             clock="touched",
             why="an edit may still quote it, however old it is",
             measured="2 quotes per million tokens carried, after 20 calls almost as often as after 4",
