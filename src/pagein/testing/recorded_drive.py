@@ -34,6 +34,7 @@ from pagein import wiring
 from pagein.engine.engine import Settings as EngineSettings
 from pagein.model.json_text import encode_json
 from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall, ToolResult
+from pagein.policy.economics.savings_reserve import RESERVE, SHARE_AT_RISK
 from pagein.policy.eviction.residency import PRICED
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.providers.validity import Api
@@ -170,7 +171,8 @@ def drive_and_bill(entries: Sequence[Recorded], folder: Path) -> Bills:
     """Drive a session twice, replay its requests, and return the bills; writes in this folder.
 
     Sends Anthropic Messages if a Claude model answered in the recording, else Chat Completions. Nothing is shown once: the
-    gateway does so only after an unknown client got the recall tools, and a replay from the start.
+    gateway does so only after an unknown client got the recall tools, and a replay from the start. The gateway's store has saved
+    enough for the whole reserve, as a replay assumes.
     """
     spoken = {one.model or "" for one in entries if isinstance(one, Message) and one.role == "assistant"}
     api, model = ("openai_chat", "gpt-5.1")
@@ -186,7 +188,13 @@ def drive_and_bill(entries: Sequence[Recorded], folder: Path) -> Bills:
         with gateway_at(
             provider.url,
             folder / "gateway",
-            GatewayTerms(clock, EngineSettings(residency), ratio_counter(drive.model), trusted=drive.model),
+            GatewayTerms(
+                clock,
+                EngineSettings(residency),
+                ratio_counter(drive.model),
+                trusted=drive.model,
+                saved=RESERVE / SHARE_AT_RISK,
+            ),
         ) as address:
             failed = sum(bool(one.warning) for one in drive.through(address, clock))
         through = provider.bill()

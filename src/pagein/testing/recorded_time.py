@@ -90,6 +90,7 @@ class GatewayTerms:
 
     keep_alive: as in `GatewaySettings`.
     trusted: a model whose provider is known to keep cache entries through pauses; "" for none.
+    saved: what earlier sessions of the store saved by TTLs, in BIT.
     """
 
     clock: SetClock
@@ -97,6 +98,7 @@ class GatewayTerms:
     counter: TokenCounter
     keep_alive: bool = False
     trusted: str = ""
+    saved: float = 0.0
 
 
 @contextmanager
@@ -112,6 +114,8 @@ def gateway_at(address: str, folder: Path, terms: GatewayTerms) -> Iterator[str]
     engine = wiring.open(folder / "store.db", workspace=folder, settings=terms.settings, counter=terms.counter)
     if terms.trusted:
         engine.evidence.add(CacheVerdictNote(terms.trusted, "hour", held=True, at=0.0))
+    if terms.saved:
+        engine.evidence.add_savings(terms.saved, 0.0)
     parts = GatewayParts(EngineCurator(engine), None, Switch(folder / "off", {}), silent, terms.clock)
     gateway = Gateway(GatewaySettings(anthropic=address, openai=address, port=0, keep_alive=terms.keep_alive), parts)
     loop = asyncio.new_event_loop()
