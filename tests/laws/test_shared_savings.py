@@ -50,6 +50,7 @@ def check(steps: list[Step]) -> SavingsStore:
 @example([*CROWD, Step(0, 400.0, 50, 300), *LATE])
 @example([*CROWD, Step(0, 0.0, 50, 300, wastes=1.0), *LATE])
 @example([Step(0, 1.0, 50, 300, wastes=1.0), *CROWD, *LATE])
+@example([Step(0, 310.0, 0, 10, is_silent=True), Step(0, 0.0, 0, 10, wastes=1.0)])
 @example([*CROWD, *(replace(one, is_silent=True) for one in CROWD), *LATE])
 def test_sessions_of_a_store_together_cost_at_most_two_percent_more(steps: list[Step]) -> None:
     check([*GROWING, *steps])

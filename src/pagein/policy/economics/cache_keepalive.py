@@ -328,10 +328,15 @@ def lease_after_restart(lease: CacheLease) -> CacheLease:
 
 
 def lease_after_unreported(lease: CacheLease, lifetimes: Lifetimes, at: float, lifetime: float) -> CacheLease:
-    """Return the lease after a request without a reported reply: the cache may hold all of it, for its TTL."""
+    """Return the lease after a request without a reported reply: the cache may hold all of it, for its TTL.
+
+    What a pause in front of it lost is written off, because no reply will tell that the request wrote it again.
+    """
     lingers = lifetimes.asked > lifetimes.short and lease.may_hold_long_entry(at)
+    lost = lease.lost_at(at, lifetimes.asked)
     return replace(
         lease_after_restart(lease),
+        saved=lease.saved - lifetimes.steep(lease.held) * (lifetimes.price(lifetime) - lifetimes.read) * lost,
         lifetime=lifetime,
         sent=at,
         held=0.0,
