@@ -12,8 +12,7 @@ of the prompt prefix, the exposed tokens of the old cache are written off (`leas
 are lost, and that is paid. While the old cache may still hold the window, by the TTL that the client asks for, no
 rewrite is free, and the client's own TTL is asked for: nothing more is exposed.
 
-Where a lookup might miss the anchor because it is too far in front of the cache breakpoints, a breakpoint must be spent
-on it at the first request after a pause (A3).
+Where the anchor is too far in front of the cache breakpoints, the first request after a pause has one on it (A3).
 
 Money is in BIT, sizes in tokens, times in seconds. Pure: the caller passes the time.
 """
@@ -328,10 +327,7 @@ def lease_after_restart(lease: CacheLease) -> CacheLease:
 
 
 def lease_after_unreported(lease: CacheLease, lifetimes: Lifetimes, at: float, lifetime: float) -> CacheLease:
-    """Return the lease after a request without a reported reply: the cache may hold all of it, for its TTL.
-
-    What a pause in front of it lost is written off, because no reply will tell that the request wrote it again.
-    """
+    """Return the lease after a request without a reported reply, which the cache may hold. What a pause lost is written off."""
     lingers = lifetimes.asked > lifetimes.short and lease.may_hold_long_entry(at)
     lost = lease.lost_at(at, lifetimes.asked)
     return replace(
@@ -349,8 +345,7 @@ def lease_after_unreported(lease: CacheLease, lifetimes: Lifetimes, at: float, l
 def lease_after_switch(lease: CacheLease, lifetimes: Lifetimes) -> CacheLease:
     """Return the lease after the client switched to another model or prompt prefix, with a cache of its own.
 
-    The client may come back. The exposed tokens are written off: a pause may lose them, and no request would report the
-    loss.
+    The client may come back. The exposed tokens are written off, because no request would report their loss.
     """
     if lease.sent is None:
         return lease
