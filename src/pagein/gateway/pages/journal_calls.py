@@ -176,7 +176,7 @@ def _call(state: _BranchState, usage: Usage) -> JournalCall:
 
 
 def _with_note(call: JournalCall, told: FurtherUsageNote | CacheMissNote) -> JournalCall:
-    """Return the call with what its journal notes behind it."""
+    """Return the call with a note of further usage or of a cache miss behind it."""
     if isinstance(told, CacheMissNote):
         return replace(call, cause=told.cause, who=told.who, explanation=told.words, shortfall=told.tokens)
     reason, usage = told.reason, told.usage
