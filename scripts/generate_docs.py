@@ -441,7 +441,8 @@ by what is new in a request:
 
 ```
 
-A rule that depends on the model refuses only what is documented for it; a model that is not in the table below is refused nothing
+The sources are the vendors' documentation, for Chat and Responses error texts in public issues of client projects, read between 2026-08-22
+and 2026-11-21. A rule that depends on the model refuses only what is documented for it; a model that is not in the table below is refused nothing
 for what it is. Thinking is compared with what is known of the answers it came with (`with_request`), headers and account only where
 they are told (`target`)."""
 
