@@ -58,6 +58,7 @@ from pagein.providers.caches.cache_doctor import Diagnosis
 from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
 from pagein.providers.validity import Api, ValidityRule
 from pagein.providers.wire import RULES, format_named
+from pagein.replay.policies.ablation import LAYERS
 from pagein.settings.keys import CHILDREN, ENGINE, GATEWAY, MCP, PI
 from pagein.settings.kinds import Key
 from pagein.settings.sources import NAME, VARIABLE
@@ -389,6 +390,8 @@ def json_bill() -> str:
     for name in (name for name in order if name in _reachable(by_name)):
         parts += _type(by_name[name])
     parts += ["## Policies", "", *(f"- `{name}`: {meaning}" for name, meaning in POLICY_MEANINGS.items()), ""]
+    parts += ["## Layers", "", "What `--without` takes away.", ""]
+    parts += [*(f"- `{name}`: {layer.does}" for name, layer in LAYERS.items()), ""]
     parts += ["## Columns of the tables", "", *_columns((*COST, *DEEDS[1:])), ""]
     return "\n".join(parts).rstrip() + "\n"
 
