@@ -44,7 +44,7 @@ HEAD = """\
 This page compares the bill of the same job with and without pagein, for four published coding agents. Each agent does the job
 twice: directly at its provider, and through `pagein serve` with default settings. The job is three prompts in one conversation:
 read files, edit them, read them again, run commands with large and medium outputs, and look at the middle of one output again.
-The model's answers are scripted. The provider is [simulated](provider.md): it refuses the requests that the real provider would
+The model's answers are scripted. The provider is [simulated](reference/provider.md): it refuses the requests that the real provider would
 refuse, and bills at the model's own prices. The agents are configured only with pagein's address.
 
 Written by `scripts/measure_clients.py` on {day}; `tests/journeys/test_real_agents.py` repeats the job (`make test`).

@@ -50,7 +50,7 @@ HEAD: Final = """\
 The floor of a request is what stands in it before anything is said: tools, instructions, and what the agent attaches to the first
 message. A session pays for it at every call. This page has names and sizes only, because the texts are the vendors'.
 
-Written by `scripts/measure_floor.py` on {day}, from the first request of each agent at a [simulated provider](provider.md), with
+Written by `scripts/measure_floor.py` on {day}, from the first request of each agent at a [simulated provider](reference/provider.md), with
 default settings, no MCP servers, and a workspace of four files. Tokens for Claude are estimated from characters.
 
 {paged}## Sizes
