@@ -82,7 +82,7 @@ RESIDENCY = ROOT / "docs" / "residency.md"
 PI_PAGE = ROOT / "docs" / "hosts" / "pi.md"
 RESULTS = ROOT / "docs" / "residency-results.md"
 TOOLS_PAGE = REFERENCE / "tools.md"
-BENCHMARKS = ROOT / "docs" / "benchmarks.md"
+BENCHMARKS = REFERENCE / "benchmarks.md"
 COMPARISON = ROOT / "docs" / "comparison.md"
 NOTICE = "<!-- Written by scripts/generate_docs.py (make docs checks it); edit the code, not this page. -->"
 

@@ -37,7 +37,7 @@ from pagein.model.json_text import encode_json
 from pagein.providers.tokens.counters import Counter, counter_for
 from pagein.simulator import Record
 
-OUT: Final = Path(__file__).resolve().parents[1] / "docs" / "floor.md"
+OUT: Final = Path(__file__).resolve().parents[1] / "docs" / "reference" / "floor.md"
 _LEAST: Final = 0.03
 """Parts of a smaller share of the floor are not named."""
 _PROMPT: Final = "SCRIPT@"
@@ -50,7 +50,7 @@ HEAD: Final = """\
 The floor of a request is what stands in it before anything is said: tools, instructions, and what the agent attaches to the first
 message. A session pays for it at every call. This page has names and sizes only, because the texts are the vendors'.
 
-Written by `scripts/measure_floor.py` on {day}, from the first request of each agent at a [simulated provider](reference/provider.md), with
+Written by `scripts/measure_floor.py` on {day}, from the first request of each agent at a [simulated provider](provider.md), with
 default settings, no MCP servers, and a workspace of four files. Tokens for Claude are estimated from characters.
 
 {paged}## Sizes
@@ -76,7 +76,7 @@ part.
 PAGED: Final = """\
 ## With floor paging
 
-With [`floor_paging`](residency.md#the-floor), tools that earlier sessions did not use stay out of the prompt. Each agent does the
+With [`floor_paging`](../residency.md#the-floor), tools that earlier sessions did not use stay out of the prompt. Each agent does the
 [same job](clients-measured.md) {sessions} times in one workspace, through one gateway. The floor includes what the user says; no request was
 refused.
 

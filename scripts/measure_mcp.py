@@ -62,7 +62,7 @@ row both results have the rule. opencode with the server alone gets no marker: i
     "long": """
 ## Outputs of commands
 
-The job of [clients-measured.md](clients-measured.md): three prompts in one conversation, with reads, edits, repeated reads, and commands with large
+The job of [clients-measured.md](reference/clients-measured.md): three prompts in one conversation, with reads, edits, repeated reads, and commands with large
 outputs. It reads little twice: nearly all of its window are outputs of commands, which the server does not see.
 """,
 }
