@@ -137,6 +137,7 @@ def departures(session: Session) -> dict[str, Any]:
             back = [one.call_id for one in body.restored]
             told = {"number": body.number, "at": at, "reason": body.reason, "left": left, "back": back}
             found.append({**told, "turns": len(body.turns)})
+    misses += [{"at": None, **asdict(one)} for one in waiting]
     text = "\n".join((_told(found), *map(_miss_line, misses)))
     return {"session": session.name, "epochs": found, "misses": misses, "text": text, "failure": None}
 
@@ -144,7 +145,8 @@ def departures(session: Session) -> dict[str, Any]:
 def _miss_line(one: Mapping[str, Any]) -> str:
     reasons = [one["words"]] if one["words"] else []
     reasons += [f"the provider says: {one['told']}"] if one["told"] else []
-    return f"cache missed, {_moment(one['at'])}: {one['tokens']:,} tokens; {'; '.join(reasons)}"
+    when = "at an unknown time" if one["at"] is None else _moment(one["at"])
+    return f"cache missed, {when}: {one['tokens']:,} tokens; {'; '.join(reasons)}"
 
 
 def _moment(at: float | None) -> str:
