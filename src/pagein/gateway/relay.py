@@ -26,6 +26,7 @@ from pagein.gateway.child_route import ChildRoute
 from pagein.gateway.curation.child_asker import ChildAsker
 from pagein.gateway.curation.guarded_curator import CurationRequest, Guard
 from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveWindow, SleepClock, caps_in
+from pagein.gateway.curation.miss_questions import MissQuestions, default_refusals
 from pagein.gateway.curation.outgoing_request import Body, BodyCopy, OutgoingRequest, sendable
 from pagein.gateway.curation.session_hints import EXTENSION, Hint, from_headers
 from pagein.gateway.http import headers as names
@@ -76,6 +77,7 @@ class Relay:
         self._children = ChildRoute(children, http, settings, self._proxies)
         self._clock = clock
         self.keep_alive = KeepAlive(guard, caps_in(settings), reporter, clock, switch.is_off)
+        self._questions = MissQuestions(default_refusals(), reporter.notice, is_on=settings.ask_cache_misses)
         self._afterwards: set[asyncio.Task[None]] = set()
         self.under_way = 0
         self.idle = asyncio.Event()
@@ -242,13 +244,14 @@ class Relay:
         address = URL(self._address(outgoing), encoded=True)
         tee: Tee | Answerer | None = None
         status = 0
-        method, first, given = request.method, outgoing.data, outgoing.headers
+        method, given = request.method, outgoing.headers
+        first = iter((given,))
 
         def send(data: Body) -> AbstractAsyncContextManager[ClientResponse]:
             return self._http.request(
                 method,
                 address,
-                headers=CIMultiDict(given if data is first else names.continuation_headers(given)),
+                headers=CIMultiDict(next(first, names.continuation_headers(given))),
                 data=sendable(data),
                 allow_redirects=False,
                 skip_auto_headers=names.NOT_ADDED,
@@ -256,7 +259,7 @@ class Relay:
             )
 
         try:
-            async with send(outgoing.data) as upstream:
+            async with self._questions.ask(outgoing, send, str(address.origin())) as upstream:
                 status = upstream.status
                 tee = self._make_reader(outgoing, upstream, send)
                 return await self._back(request, outgoing, upstream, tee)
@@ -370,22 +373,15 @@ class Relay:
     ) -> None:
         """Report a call, and start watching the pause after it if its window may be kept alive."""
         reply, noted = await self._reporter.report_call(answered, tee)
-        if (
-            noted.keep is None
-            or outgoing.decision is None
-            or outgoing.route.api is None
-            or not isinstance(outgoing.data, bytes)
-        ):
+        self._questions.note_answer(outgoing, reply)
+        decision, api, data = outgoing.decision, outgoing.route.api, outgoing.data
+        if noted.keep is None or decision is None or api is None or not isinstance(data, bytes):
             return
         # an answer without recall calls is forwarded unchanged, so only the answer itself follows the request
-        behind = (tee.behind if isinstance(tee, Answerer) else ()) or format_named(outgoing.route.api).answers.turn(
-            reply, ()
-        ).said
+        behind = (tee.behind if isinstance(tee, Answerer) else ()) or format_named(api).answers.turn(reply, ()).said
         is_sub = outgoing.hint is not None and bool(outgoing.hint.agent)
         if reply.finished and reply.stop in _SAID and behind and not (is_sub and reply.stop != "tool_use"):
-            self.keep_alive.wait(
-                KeepAliveWindow(outgoing.decision.curated, outgoing.route.api, outgoing.data, behind, noted.keep, send)
-            )
+            self.keep_alive.wait(KeepAliveWindow(decision.curated, api, data, behind, noted.keep, send))
 
     def _afterward(self, telling: Coroutine[Any, Any, None]) -> None:
         """Report a call in a separate task, because the handler's task is cancelled when the client hangs up."""

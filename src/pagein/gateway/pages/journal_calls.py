@@ -37,6 +37,7 @@ class JournalCall:
     recalls: recalls of stored texts since the call before.
     cause, who, explanation: why it missed the provider's cache, who is responsible, and a sentence; "" if it did not.
     shortfall: tokens missed.
+    told: the provider's own reason for a miss; "" if it told none.
     """
 
     at: float | None
@@ -56,6 +57,7 @@ class JournalCall:
     who: str = ""
     explanation: str = ""
     shortfall: int = 0
+    told: str = ""
 
     @property
     def saved_usd(self) -> float:
@@ -178,7 +180,8 @@ def _call(state: _BranchState, usage: Usage) -> JournalCall:
 def _with_note(call: JournalCall, told: FurtherUsageNote | CacheMissNote) -> JournalCall:
     """Return the call with a note of further usage or of a cache miss behind it."""
     if isinstance(told, CacheMissNote):
-        return replace(call, cause=told.cause, who=told.who, explanation=told.words, shortfall=told.tokens)
+        missed = replace(call, cause=told.cause, who=told.who, explanation=told.words, shortfall=told.tokens)
+        return replace(missed, told=told.told)
     reason, usage = told.reason, told.usage
     paid = newest_prices(call.model)
     whole = replace(call, usage=call.usage + usage)
