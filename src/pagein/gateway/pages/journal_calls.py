@@ -17,7 +17,8 @@ from typing import Final
 from pagein.model.cache_notes import CacheMissNote
 from pagein.model.entries import Entry, EntryId, EpochEntry, MessageEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import ClientNote, FurtherUsageNote, PrefixDigests, RecallNote, UsageNote
-from pagein.model.messages import Text, UnreadableLine, Usage
+from pagein.model.messages import UnreadableLine, Usage
+from pagein.policy.clients.client_prompts import user_words
 from pagein.providers.prices.price_lookup import cost, newest_prices
 
 _LONGEST_TITLE: Final = 120
@@ -121,9 +122,8 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
     for entry in (one for one in entries if isinstance(one, Entry)):
         here = states.get(entry.parent, _START)
         match entry.body:
-            case MessageEntry(message=message) if not title and message.role == "user":
-                words = " ".join(one.text for one in message.blocks if isinstance(one, Text) and not one.injected)
-                title = " ".join(words.split())[:_LONGEST_TITLE]
+            case MessageEntry(message=message) if not title:
+                title = " ".join(user_words(message).split())[:_LONGEST_TITLE]
             case EpochEntry() as epoch:
                 here = replace(here, epoch=epoch)
             case RequestSent() as sent:
