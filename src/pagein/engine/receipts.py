@@ -88,6 +88,7 @@ class ReceiptedReads:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._answers: dict[str, _Answer] = {}
+        self._given: dict[str, str] = {}  # by the tag of an answer when first given, the tag when last given
         self._in_order: dict[str, list[str]] = {}  # by path, the tags of its answers, the oldest first
         self._refreshed: set[str] = set()
         self._latest: dict[str, ContentHash] = {}  # by path, the version of the last answer of any kind
@@ -173,13 +174,13 @@ class ReceiptedReads:
 
     def _told(self, parent: EntryId | None, note: ReadNote, event: FileRead) -> str:
         """Return the receipt of an answer behind an entry. A repeated answer is journaled anew."""
-        tags = self._in_order.get(event.path, [])
-        same = [place for place, tag in enumerate(tags) if replace(self._answers[tag].note, repeat=0) == note]
-        if not same:
+        last = self._given.get(_tag(note))
+        if last is None:
             return _tag(note)
-        since = (self._answers[tag].event.version for tag in tags[same[-1] :])
+        tags = self._in_order[event.path]
+        since = (self._answers[tag].event.version for tag in tags[tags.index(last) :])
         is_last = all(version == event.version for version in since)
-        told = self._answers[tags[same[-1]]].note if is_last else replace(note, repeat=len(self._answers))
+        told = self._answers[last].note if is_last else replace(note, repeat=len(self._answers))
         if told.repeat:
             self._session.move(parent)
             self._session.note(told)
@@ -246,6 +247,7 @@ class ReceiptedReads:
             known = self._answers.get(tag) or _Answer(tag, len(self._answers), note, event)
             if tag not in self._answers:
                 self._in_order.setdefault(event.path, []).append(tag)
+                self._given[_tag(replace(note, repeat=0))] = tag
             self._answers[tag] = replace(known, bases=known.bases | {base})
         self._last = news[0] if news else self._last
 
