@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from pagein.store.sql.sqlite_schema import (
     ALONE_TABLE,
     ANSWER_INDEX,
+    ANSWER_TABLE,
     BLOB_TABLES,
     CONTENT_INDEX,
     DROPPED_INDEX,
@@ -148,4 +149,5 @@ STEPS: Final[Steps] = (
         "segments of records",
         (*map(dialect, RECORD_TABLES), "ALTER TABLE record_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
     ),
+    ("answers by number", (dialect(ANSWER_TABLE),)),
 )

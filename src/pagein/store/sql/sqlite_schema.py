@@ -111,6 +111,9 @@ RECORD_TABLES: Final = (
     # versions of an older form, with the record in their row
     "CREATE INDEX version_in_full ON version(sequence) WHERE length(record) > 0",
 )
+ANSWER_TABLE: Final = """CREATE TABLE answer(
+         number INTEGER PRIMARY KEY, rest BLOB NOT NULL, sequence INTEGER NOT NULL, change INTEGER NOT NULL)"""
+"""The answers to requests of the indexer (`sql_answers.py`). change: place in the list of changes"""
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
 
@@ -209,6 +212,7 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("versions without an index of hashes", (DROPPED_INDEX,)),
     # The records of versions took a fifth of a file.
     ("segments of records", RECORD_TABLES),
+    ("answers by number", (ANSWER_TABLE,)),
 )
 
 

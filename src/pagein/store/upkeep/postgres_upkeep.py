@@ -23,6 +23,7 @@ _HOLDING: Final = (
     "lookup_text",
     "document",
     "request",
+    "answer",
 )
 
 
