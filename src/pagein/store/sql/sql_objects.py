@@ -23,6 +23,7 @@ from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write, Written, fields_match, keys_of
 from pagein.store.rules.reference_target import resolve_reference, target_of
 from pagein.store.rules.write_rules import AppendVersion, RememberedAnswer, WriteFacts, decide
+from pagein.store.sql.packed_references import pack_references, stored_references
 from pagein.store.sql.sql_answers import (
     answered_version,
     answers_between,
@@ -34,9 +35,10 @@ from pagein.store.sql.sql_backlinks import references_to
 from pagein.store.sql.sql_blobs import SqlBlobs, load_blob, put_blob, raw
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_queries import conditions, with_stored_names
-from pagein.store.sql.sql_references import note_pin, put_links_again, put_references, reference_in, target_key
+from pagein.store.sql.sql_references import note_pin, put_links_again, put_references, reference_in
 from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
 from pagein.store.sql.sql_versions import IN_SEGMENT, merge_records, put_record, select_versions, version_in
+from pagein.store.sql.target_keys import target_key
 
 _STEP: Final = 16
 """Distance of delta bases: every 16th version is a delta against the 16th version before it, so that delta chains stay short."""
@@ -51,7 +53,7 @@ class SqlObjects(SqlBlobs):
         if done:
             return done
         with self._database.open_writer() as rows:
-            return merge_records(rows) or move_answers(rows)
+            return merge_records(rows) or pack_references(rows) or move_answers(rows)
 
     def write(self, write: Write) -> Outcome:
         sealed = SealedDraft.of(write.draft)
@@ -140,14 +142,14 @@ class SqlObjects(SqlBlobs):
 
     def references(self, version: Version) -> Sequence[Link]:
         with self._database.open_reader() as rows:
-            found = rows.execute(
-                """SELECT path, reference, reference.version FROM reference
-                   JOIN version ON version.document = reference.document
-                   WHERE sequence = ? AND since <= sequence AND (until IS NULL OR until > sequence)""",
-                (version.sequence,),
-            ).fetchall()
+            found = rows.execute("SELECT document FROM version WHERE sequence = ?", (version.sequence,)).fetchall()
             placed = sorted(
-                ((decode_text(path), reference_in(rows, text, pinned)) for path, text, pinned in found),
+                (
+                    (decode_text(one.path), reference_in(rows, one.text, one.version))
+                    for listed in stored_references(rows, [int(document) for (document,) in found]).values()
+                    for one in listed
+                    if one.stands_in(version.sequence)
+                ),
                 key=lambda one: place_order(one[0]),
             )
         return tuple(Link(path, one, isinstance(self.resolve(one), Resolution)) for path, one in placed)

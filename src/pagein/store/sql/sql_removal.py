@@ -8,6 +8,7 @@ from typing import Final
 from pagein.errors import DamagedBlob
 from pagein.model.writes import keys_of
 from pagein.store.sql.packed_records import RECORDS
+from pagein.store.sql.packed_references import drop_references
 from pagein.store.sql.sql_answers import drop_answers
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_objects import put_head
@@ -20,10 +21,7 @@ _AT_ONCE: Final = 500
 
 def drop_documents(rows: Rows, numbers: Sequence[int]) -> None:
     """Delete objects, by their numbers in the table `document`."""
-    for first in range(0, len(numbers), _AT_ONCE):
-        some = numbers[first : first + _AT_ONCE]
-        meant = ", ".join("?" * len(some))
-        rows.execute(f"DELETE FROM reference WHERE document IN ({meant})", some)  # noqa: S608 -- question marks
+    drop_references(rows, numbers)
     store_in_full(rows, numbers)
     dropped: list[int] = []
     for first in range(0, len(numbers), _AT_ONCE):

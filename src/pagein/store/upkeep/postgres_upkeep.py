@@ -19,6 +19,7 @@ _HOLDING: Final = (
     "version",
     "record_segment",
     "reference",
+    "reference_segment",
     "lookup",
     "lookup_text",
     "document",
