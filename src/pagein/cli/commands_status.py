@@ -244,7 +244,14 @@ def _recalls(store: str | None, workspace: Path) -> "RecallStatus":
             for one in kept.sessions()
         ]
     found = sum(counts, RecallCounts())
-    return {"calls": found.calls, "evicted": _absent(found.evicted), "previewed": _absent(found.previewed)}
+    return {
+        "calls": found.calls,
+        "evicted": _absent(found.evicted),
+        "previewed": _absent(found.previewed),
+        "usd": found.usd,
+        "recalled_usd": found.recalled_usd,
+        "drawn_usd": found.drawn_usd,
+    }
 
 
 def _absent(found: "RecallCount") -> "AbsentCount":
