@@ -97,7 +97,7 @@ function setup(clients) {
   return clients.map((one) => made("div", { class: "card" }, made("b", null, one.name), made("span", { class: "soft" }, ", " + one.where), made("pre", null, one.lines.join("\n")), ...one.notes.map((note) => made("p", { class: "soft" }, note))));
 }
 function nothingYet(state) {
-  return [made("h2", null, "No model call came through yet"), made("p", null, "In the gateway's folder, start one by pagein run claude (or codex, opencode, pi, gemini) and work as always; its session appears here with its first answer. To point an agent at this gateway by hand, see below. " + (state.curating ? "" : "This gateway only measures: it changes nothing.")), ...setup(state.setup)];
+  return [made("h2", null, "No model call came through yet"), made("p", null, "In the gateway's folder, start one by pagein run claude (or codex, opencode, pi, gemini) and work as always; its session appears here with its first answer. To point an agent at this gateway by hand, see below. " + (state.curating ? "" : "This gateway only measures: it changes nothing.")), ...(stored.found && stored.found.sessions && stored.found.sessions.length ? [made("details", null, made("summary", null, "Point an agent here by hand"), ...setup(state.setup))] : setup(state.setup))];
 }
 function overview(state) {
   const total = sums(state.sessions);

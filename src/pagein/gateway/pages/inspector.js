@@ -162,6 +162,10 @@ function totals(found) {
   const chooser = made("div", { class: "orders", role: "group", "aria-label": "Totals by" }, ...Object.keys(BYS).map((one) => made("button", { type: "button", "data-act": "by", "data-by": one, "data-key": one, "aria-pressed": stored.by === one ? "true" : "false" }, "by " + BYS[one])));
   return [made("h2", null, "Totals of the store"), made("p", { class: "soft" }, "Every answered call that pagein stored, each counted once. Calls that passed untouched are not stored, and not in here." + (found.pending ? " " + plural(found.pending, "session") + " still to be read." : "")), tally, sparkline(all.day.filter((one) => one.name !== "unknown")), chooser, table("Totals by " + BYS[stored.by], columns, rows.slice(0, 60), "No call yet.")];
 }
+const WITHOUT = "What the same calls would have cost with nothing taken out, by pagein's reckoning: with the settings in force against none.";
+function days(found) {
+  return tiles([["today", "since midnight", found.today], ["the last seven days", "", found.week]].flatMap(([label, more, one]) => [[dollars(one.usd), label + ", " + plural(one.calls, "call") + " at list prices", "", more], [dollars(one.saved), "saved " + (label === "today" ? "today" : "in these days") + "; without pagein " + dollars(one.usd + one.saved), one.saved < 0 ? "bad" : one.saved > 0 ? "good" : "", WITHOUT]]));
+}
 function stored_sessions() {
   const found = stored.found;
   if (!found || found.error) return found ? [made("p", { class: "soft" }, found.error)] : [];
@@ -182,11 +186,12 @@ async function ask_stored(force) {
     if (!words) stored.titles = new Map((found.sessions || []).map((one) => [one.name, one.title]));
     byId("stored-part").hidden = false;
     draw_stored();
-    if (is_first && stored.titles.size) refresh();
+    if (is_first) refresh();
   } catch (problem) { /* the page says elsewhere that the gateway does not answer */ }
 }
 function draw_stored() {
   show(byId("stored"), ...stored_sessions());
+  show(byId("days"), ...(stored.found && stored.found.week && stored.found.totals.whole.calls ? [days(stored.found)] : []));
   show(byId("totals"), ...(stored.found && stored.found.totals ? totals(stored.found) : []));
 }
 
