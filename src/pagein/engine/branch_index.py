@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pagein.engine.cache.answered_requests import AnsweredRequest, answered_requests
 from pagein.engine.cache.cache_inputs import NO_HEAD
 from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
@@ -180,6 +181,7 @@ class BranchIndex:
     heads: the prompt prefix at each entry.
     settled: the chosen recall tools at each entry.
     deferral: the deferred tools at each entry; None if there was no choice.
+    trails: the last answered request at each entry.
     reader: reads the messages of requests.
     """
 
@@ -196,6 +198,7 @@ class BranchIndex:
         self.deferral: Fold[DeferredToolsNote | None] = Fold(
             journal, None, latest_note(DeferredToolsNote), "deferral", takes=(DeferredToolsNote,)
         )
+        self.trails = answered_requests(journal)
         self.reader = RequestReader(kept.get("messages"), self.places.breaks)
         self._learned = -1
         self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
@@ -261,6 +264,10 @@ class BranchIndex:
         if last is not None:
             return "compacted", self.places.stand(last)
         return "new", self.places.root
+
+    def answered_before(self, entry: EntryId | None) -> AnsweredRequest | None:
+        """Return the last answered request before a request on its branch; None without one."""
+        return None if entry is None else self.trails[self._log.journal.entry(entry).parent].answered
 
     def with_offer(self, call: PendingCall, parent: EntryId | None) -> PendingCall:
         """Return the call with the recall tools and the deferred tools of its branch.

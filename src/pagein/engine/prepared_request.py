@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from pagein.engine.cache.answered_requests import AnsweredRequest
 from pagein.engine.cache.cache_inputs import Part
 from pagein.engine.cache.cache_ttl import KeepAlivePlan, TtlTerms
 from pagein.engine.cache.prompt_layout import SentRequest
@@ -148,6 +149,7 @@ class PreparedRequest:
     terms: its cache terms; None if left to the client.
     original: the client's bytes.
     sent: the request as it was sent; None if unknown.
+    before: the last answered request on its branch, as the journal has it; None for the first.
     last: name of its last message, which finds a request without an entry after it was journaled.
     """
 
@@ -174,7 +176,13 @@ class PreparedRequest:
     terms: TtlTerms | None = field(default=None, repr=False, compare=False)
     original: bytes = field(default=b"", repr=False)
     sent: SentRequest | None = field(default=None, repr=False, compare=False)
+    before: AnsweredRequest | None = field(default=None, repr=False, compare=False)
     last: EntryId = field(default="", repr=False, compare=False)
+
+    @property
+    def extended(self) -> AnsweredRequest | None:
+        """The answered request before, if this one only extends it."""
+        return self.before if self.placed == "continued" and not self.rewrites else None
 
     @property
     def rewrites(self) -> bool:

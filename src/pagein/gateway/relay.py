@@ -373,7 +373,6 @@ class Relay:
     ) -> None:
         """Report a call, and start watching the pause after it if its window may be kept alive."""
         reply, noted = await self._reporter.report_call(answered, tee)
-        self._questions.note_answer(outgoing, reply)
         decision, api, data = outgoing.decision, outgoing.route.api, outgoing.data
         if noted.keep is None or decision is None or api is None or not isinstance(data, bytes):
             return
