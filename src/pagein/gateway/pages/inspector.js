@@ -138,7 +138,7 @@ function time_line(calls) {
 }
 function past_session(name, found) {
   const view = stored.found && stored.found.sessions ? stored.found.sessions.find((one) => one.name === name) : null;
-  const head = [made("h2", null, "Session " + (view && view.title || name)), made("p", { class: "soft" }, [name, view && view.agent, view && view.project, view && view.models.join(", "), "from before this gateway's start"].filter(Boolean).join(" · "))];
+  const head = [made("h2", { tabindex: "-1" }, "Session " + (view && view.title || name)), made("p", { class: "soft" }, [name, view && view.agent, view && view.project, view && view.models.join(", "), "from before this gateway's start"].filter(Boolean).join(" · "))];
   const calls = seen.history || [];
   const inner = found.inside ? [...composition(found.inside.window), ...epochs(found.inside, calls.some((call) => call.epoch)), ...pay_back(calls), ...objects(found.inside)] : [made("p", { class: "soft" }, found.why || found.error)];
   return [...head, ...picture(calls), ...inner, ...doctor([...calls].reverse(), day), ...time_line(calls)];
