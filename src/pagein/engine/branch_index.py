@@ -27,6 +27,7 @@ from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.prepared_request import Placed
 from pagein.engine.send.call import PendingCall, SentPlace
 from pagein.engine.send.outgoing_body import may_be_bound
+from pagein.engine.send.request_call import RequestCall
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent, is_bridge
@@ -265,9 +266,14 @@ class BranchIndex:
             return "compacted", self.places.stand(last)
         return "new", self.places.root
 
-    def answered_before(self, entry: EntryId | None) -> AnsweredRequest | None:
-        """Return the last answered request before a request on its branch; None without one."""
-        return None if entry is None else self.trails[self._log.journal.entry(entry).parent].answered
+    def answered_before(self, call: RequestCall) -> AnsweredRequest | None:
+        """Return the last answered request that a call continues; None without one.
+
+        Retries and forks lead to older entries, which a snapshot spares.
+        """
+        if call.entry is None or call.placed != "continued":
+            return None
+        return self.trails[self._log.journal.entry(call.entry).parent].answered
 
     def with_offer(self, call: PendingCall, parent: EntryId | None) -> PendingCall:
         """Return the call with the recall tools and the deferred tools of its branch.

@@ -149,7 +149,7 @@ class PreparedRequest:
     terms: its cache terms; None if left to the client.
     original: the client's bytes.
     sent: the request as it was sent; None if unknown.
-    before: the last answered request on its branch, as the journal has it; None for the first.
+    before: the last answered request that it continues, as the journal has it; None without one, and for retries and forks.
     last: name of its last message, which finds a request without an entry after it was journaled.
     """
 
@@ -182,7 +182,7 @@ class PreparedRequest:
     @property
     def extended(self) -> AnsweredRequest | None:
         """The answered request before, if this one only extends it."""
-        return self.before if self.placed == "continued" and not self.rewrites else None
+        return None if self.rewrites else self.before
 
     @property
     def rewrites(self) -> bool:

@@ -152,7 +152,7 @@ class Traffic:
                     offered = call.pending.own_tool_names
                     return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))
                 self._note_sent(call.pending, call.made, call.chosen)
-                return replace(prepared_request(asked, call), before=self._index.answered_before(call.entry))
+                return replace(prepared_request(asked, call), before=self._index.answered_before(call))
             except GivenUp:
                 self._settle_debts()  # record the request that was sent instead
                 raise
