@@ -10,7 +10,7 @@ from pagein.engine.cache.cache_ttl import KeepAlivePlan, TtlTerms
 from pagein.engine.cache.prompt_layout import SentRequest
 from pagein.errors import BadInput
 from pagein.model.cache_notes import CacheVerdictNote
-from pagein.model.entries import EntryId, EpochEntry, PagedOut
+from pagein.model.entries import AFTER_A_LOSS, EntryId, EpochEntry, PagedOut
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Usage
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
@@ -181,8 +181,9 @@ class PreparedRequest:
 
     @property
     def extended(self) -> AnsweredRequest | None:
-        """The answered request before, if this one only extends it."""
-        return None if self.rewrites else self.before
+        """The answered request before, if pagein changed nothing of it that the cache still held."""
+        is_after_loss = self.opened is not None and self.opened.reason in AFTER_A_LOSS
+        return None if self.rewrites and not is_after_loss else self.before
 
     @property
     def rewrites(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from tests.gateway.test_serve import conversation
 from tests.gateway.upstreams import run, until
 
 from pagein import wiring
@@ -25,6 +26,7 @@ from pagein.simulator.records import Record
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 SYSTEM = "you fix builds " * 900
+AUTOMATIC = {"cache_control": {"type": "ephemeral"}, "system": SYSTEM}
 
 
 @pytest.fixture(autouse=True)
@@ -145,3 +147,12 @@ def test_a_request_that_is_refused_for_another_reason_does_not_end_the_questions
         asked(tmp_path, [turn(1), turn(2)], provider)
     assert ["diagnostics" in one.body for one in failed] == [True, False]
     assert not (tmp_path / "data" / "pagein" / "no-cache-questions").exists()
+
+
+def test_a_loss_that_pagein_uses_for_an_epoch_is_still_explained(tmp_path: Path) -> None:
+    with SimulatedProvider(done) as provider:
+        asked(tmp_path, [conversation(turns, lines=160) | AUTOMATIC for turns in (4, 5)], provider)
+        provider.advance(4000)
+        calls, _ = asked(tmp_path, [conversation(6, lines=160) | AUTOMATIC], provider, later=4000)
+    assert calls[-1].epoch == "cold cache"
+    assert (calls[-1].cause, calls[-1].who) == ("expired", "nobody")
