@@ -132,8 +132,13 @@ def test_after_a_restart_the_page_still_has_the_session_with_its_calls_and_what_
             await page.until("document.querySelector('#totals tbody tr') !== null")
             await page.value("document.querySelector('#stored a').click()")
             await page.until("document.querySelector('#inside h3') !== null")
+            await page.until("document.activeElement.closest('#inside h2') !== null")
+            place = await page.value("[document.activeElement.getBoundingClientRect().top, innerHeight]")
+            assert isinstance(place, list)
+            assert -2 < place[0] < place[1], "the chosen session is in sight, and has the focus"
             text = await page.text()
             assert "from before this gateway's start" in text
+            assert "last seven days, 3 calls" in str(await page.value("document.querySelector('#days').textContent"))
             misses = "document.querySelector('#inside [aria-label=\"Where the cache fell short\"] tbody').textContent"
             assert "the client" in str(await page.value(misses))
             assert "the instructions" in str(await page.value(misses))

@@ -8,11 +8,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
 from typing import Final, TypeAlias, TypedDict
 
 from pagein.errors import PageinError
-from pagein.gateway.pages.call_totals import TotalsView, totals_of
+from pagein.gateway.pages.call_totals import PeriodCost, TotalsView, cost_since, periods, totals_of
 from pagein.gateway.pages.journal_calls import JournalCall, JournalSummary, summary_of
 from pagein.model.entries import EntryId
 from pagein.ports import WholeStore
@@ -90,12 +91,15 @@ class StoredSessions(TypedDict):
     """The sessions of the store, the latest first.
 
     pending: sessions whose journals are not read yet. more: whether there are further sessions.
+    today, week: what the calls cost since midnight here, and in seven days.
     """
 
     sessions: list[StoredSessionView]
     pending: int
     more: bool
     totals: TotalsView
+    today: PeriodCost
+    week: PeriodCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +132,10 @@ class SessionArchive:
             self._known.clear()
             self._forgettings = count
 
-    def sessions(self, words: str = "") -> StoredSessions:
+    def sessions(self, now: datetime, words: str = "") -> StoredSessions:
         """Return the sessions, and the totals of those that were read. Raises PageinError.
 
+        now: with the zone whose midnight begins today
         words: only sessions with all these words in their title, name, folder, agent or model
         """
         with self._lock, self._open() as store:
@@ -158,7 +163,12 @@ class SessionArchive:
                 self._known.popitem(last=False)
         wanted = words.casefold().split()
         found = [one for one in views if all(word in _words(one) for word in wanted)]
-        return StoredSessions(sessions=found, pending=pending, more=len(kept) > MOST, totals=totals_of(made))
+        named = [(one["name"], calls) for one, (_, _, calls) in zip(views, made, strict=True)]
+        today, week = (cost_since(since, named) for since in periods(now))
+        totals = totals_of(made)
+        return StoredSessions(
+            sessions=found, pending=pending, more=len(kept) > MOST, totals=totals, today=today, week=week
+        )
 
     def calls(self, name: str) -> list[StoredCallView]:
         """Return the calls of a session, oldest first; empty for an unknown one. Raises PageinError."""
