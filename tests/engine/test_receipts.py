@@ -174,7 +174,8 @@ def test_a_part_that_is_shown_behind_a_marker_does_not_pass_over_it(tmp_path: Pa
 
 @pytest.mark.parametrize("is_quoted", [True, False])
 def test_no_marker_names_numbers_under_which_an_unquoted_answer_shows_another_text(
-    tmp_path: Path, is_quoted: bool  # noqa: FBT001 - a case
+    tmp_path: Path,
+    is_quoted: bool,  # noqa: FBT001 - a case
 ) -> None:
     file, added = tmp_path / "a.py", [f"new = {number}\n" for number in range(10)]
     file.write_text(text(*LINES))

@@ -69,7 +69,10 @@ def test_a_real_agent_reads_again_by_receipt_and_finds_an_earlier_session(name: 
     assert any("I rounded to five centimes in billing" in one for one in results)
 
 
-@pytest.mark.parametrize(("name", "has_gateway"), [("claude-code", False), ("codex", False), ("claude-code", True)])
+@pytest.mark.parametrize(
+    ("name", "has_gateway"),
+    [("claude-code", False), ("codex", False), ("opencode-anthropic", False), ("claude-code", True)],
+)
 def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str, *, has_gateway: bool) -> None:
     """No receipt is quoted. Each marker stands in a request with the text that it stands for: after a fork and a compaction."""
     commands = commands_folder()
@@ -81,7 +84,7 @@ def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str
     def prompt(words: str, *steps: tuple[CallStep, ...], more: tuple[FillStep, ...] = ()) -> JobPrompt:
         return JobPrompt(words, "What about the table?", (*steps, (SayStep(f"{words} done."), *more)))
 
-    full = (FillStep(FULL),) if name == "codex" else ()  # then it compacts before the next prompt
+    full = (FillStep(FULL),) if name != "claude-code" else ()  # then it compacts before the next prompt
     prompts = (
         prompt("greet"),
         prompt("fork"),
