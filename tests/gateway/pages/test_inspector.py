@@ -59,6 +59,9 @@ def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_ca
     async def go() -> None:
         async with browsing(with_token(url, token) + "/", tmp_path) as page:
             await page.look(420)
+            await page.until("document.querySelector('#overview tbody a') !== null")
+            named = str(await page.value("document.querySelector('#overview tbody a').textContent"))
+            assert named.startswith("fix the build"), "the first list that is drawn has titles"
             await page.until("document.querySelector('.parts table') !== null")
             await page.value(PART)
             await page.until("document.querySelector('.part-card pre') !== null")
