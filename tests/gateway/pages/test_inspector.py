@@ -50,6 +50,11 @@ async def ordered(page: Page, words: str) -> None:
     await page.until(f"{HEARD}.includes({json.dumps(words)})")
 
 
+async def first_title(page: Page) -> str:
+    await page.until("document.querySelector('#overview tbody a') !== null")
+    return str(await page.value("document.querySelector('#overview tbody a').textContent"))
+
+
 @needs_browser
 def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_calls_come(
     worked: tuple[str, str, Path], tmp_path: Path
@@ -59,9 +64,7 @@ def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_ca
     async def go() -> None:
         async with browsing(with_token(url, token) + "/", tmp_path) as page:
             await page.look(420)
-            await page.until("document.querySelector('#overview tbody a') !== null")
-            named = str(await page.value("document.querySelector('#overview tbody a').textContent"))
-            assert named.startswith("fix the build"), "the first list that is drawn has titles"
+            assert (await first_title(page)).startswith("fix the build"), "the first list that is drawn has titles"
             await page.until("document.querySelector('.parts table') !== null")
             await page.value(PART)
             await page.until("document.querySelector('.part-card pre') !== null")
