@@ -16,7 +16,7 @@ from pagein.model.writes import EVERYTHING, Query, Write
 from pagein.ports import ObjectStore
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.store.postgres.postgres_store import PostgresStore
-from pagein.store.sql import packed_references, sql_versions
+from pagein.store.sql import packed_records, packed_references, sql_versions
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.object_store import object_number
@@ -100,7 +100,7 @@ def hasty() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packed_references, "COLD", 0)
         patch.setattr(packed_references, "REFERENCES", replace(packed_references.REFERENCES, most=2))
-        patch.setattr(sql_versions, "RECORDS", replace(sql_versions.RECORDS, most=2))
+        patch.setattr(sql_versions, "RECORDS", replace(packed_records.RECORDS, most=2))
         yield
 
 
