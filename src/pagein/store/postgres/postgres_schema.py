@@ -14,6 +14,7 @@ from pagein.store.sql.sqlite_schema import (
     DROPPED_INDEX,
     FORGETTING_TABLES,
     LAYER_TABLE,
+    LINE_TABLES,
     LINE_TEXT_TABLE,
     LOOKUP_TABLES,
     MOVED_TEXTS,
@@ -147,5 +148,9 @@ STEPS: Final[Steps] = (
     (
         "segments of records",
         (*map(dialect, RECORD_TABLES), "ALTER TABLE record_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
+    ),
+    (
+        "segments of journal lines",
+        (*map(dialect, LINE_TABLES), "ALTER TABLE line_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
     ),
 )

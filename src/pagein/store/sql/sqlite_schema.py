@@ -93,14 +93,17 @@ size: length of these bytes. With it, no other table has rows of this shape, so 
 """
 
 
-def segment_tables(name: str) -> tuple[str, ...]:
+_SEGMENT: Final = "last INTEGER NOT NULL, texts INTEGER NOT NULL, data BLOB NOT NULL"
+
+
+def segment_tables(name: str, columns: str = _SEGMENT) -> tuple[str, ...]:
     """Return the statements that create a table of segments (`sql_segments.py`), with indexes of the texts that are alone, and of the others.
 
     first, last: the range of numbers. texts: how many
+    columns: those after the first. Each table has an order of its own, by which a row of a damaged file is told from those of the others.
     """
     return (
-        f"""CREATE TABLE {name}(
-         first INTEGER PRIMARY KEY, last INTEGER NOT NULL, texts INTEGER NOT NULL, data BLOB NOT NULL)""",
+        f"CREATE TABLE {name}(first INTEGER PRIMARY KEY, {columns})",
         f"CREATE INDEX {name}_alone ON {name}(first) WHERE texts = 1",
         f"CREATE INDEX {name}_joined ON {name}(last) WHERE texts > 1",
     )
@@ -111,6 +114,12 @@ RECORD_TABLES: Final = (
     # versions of an older form, with the record in their row
     "CREATE INDEX version_in_full ON version(sequence) WHERE length(record) > 0",
 )
+LINE_TABLES: Final = (
+    *segment_tables("line_segment", "data BLOB NOT NULL, last INTEGER NOT NULL, texts INTEGER NOT NULL"),
+    # lines of an older form, with the text in their row
+    "CREATE INDEX entry_in_full ON entry(number) WHERE length(line) > 0",
+)
+"""The lines of journals, by the numbers of their entries (`sql_lines.py`)."""
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
 
@@ -209,6 +218,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("versions without an index of hashes", (DROPPED_INDEX,)),
     # The records of versions took a fifth of a file.
     ("segments of records", RECORD_TABLES),
+    # The lines of journals took a quarter of a file.
+    ("segments of journal lines", LINE_TABLES),
 )
 
 
