@@ -143,7 +143,8 @@ class KeepAlivePagein(PageinPolicy):
             request = Request(sized.call.at, asking, cached, self._fresh, served.written, self._rewrites, front, long)
             before, bridged = self.lease, self._was_bridged
             self.lease = cache_keepalive.lease_after_request(before, self.lifetimes, request)
-            self._learn(has_anchor_held(before, self.lifetimes, sized.call.at, served.read), bridged=bridged)
+            held = has_anchor_held(before, self.lifetimes, sized.call.at, served.read, front)
+            self._learn(held, bridged=bridged)
             self._was_bridged = False
             self._fresh, self._rewrites = 0.0, False
 
