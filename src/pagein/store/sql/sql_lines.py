@@ -20,7 +20,7 @@ LINES: Final = Segments("line_segment", pack_short, unpack_short, size=1 << 20, 
 """The short forms of lines. They are read one after the other, so their segments are large."""
 _AT_ONCE: Final = 500
 _IN_FULL: Final = f"""SELECT number, line FROM entry WHERE length(line) > 0 AND codec = {FRAMED} AND number > ?
-  ORDER BY number LIMIT {_AT_ONCE}"""
+  ORDER BY number LIMIT {_AT_ONCE}"""  # noqa: S608 -- constants
 _NUMBER, _CODEC, _LINE = 0, 1, 2
 
 
