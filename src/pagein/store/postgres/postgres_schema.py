@@ -22,6 +22,7 @@ from pagein.store.sql.sqlite_schema import (
     RECORD_TABLES,
     SNAPSHOT_TABLE,
     TIME_INDEX,
+    UNSEALED,
 )
 
 # The order matters: the pattern for generated numbers comes before the pattern for plain numbers. COLLATE "C" compares code points, as
@@ -153,4 +154,5 @@ STEPS: Final[Steps] = (
         "segments of journal lines",
         (*map(dialect, LINE_TABLES), "ALTER TABLE line_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
     ),
+    ("large bundles", (*map(dialect, UNSEALED),)),
 )

@@ -8,6 +8,7 @@ Rules of this file
 3. When a text is erased, the earlier line is taken out of its segment too (`LINES.drop`), because it may have the text.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -20,7 +21,7 @@ LINES: Final = Segments("line_segment", pack_short, unpack_short, size=1 << 20, 
 """The short forms of lines. They are read one after the other, so their segments are large."""
 _AT_ONCE: Final = 500
 _IN_FULL: Final = f"""SELECT number, line FROM entry WHERE length(line) > 0 AND codec = {FRAMED} AND number > ?
-  ORDER BY number LIMIT {_AT_ONCE}"""
+  ORDER BY number LIMIT {_AT_ONCE}"""  # noqa: S608 -- constants
 _NUMBER, _CODEC, _LINE = 0, 1, 2
 
 
@@ -45,6 +46,19 @@ def line_of(rows: Rows, number: int) -> tuple[int, bytes] | None:
     """Return the codec and the data of the line of an entry; None for a missing entry."""
     found = rows.execute("SELECT number, codec, line FROM entry WHERE number = ?", (number,)).fetchall()
     return None if not found else (int((row := with_lines(rows, found)[0])[_CODEC]), bytes(row[_LINE]))
+
+
+def line_sizes(rows: Rows) -> Counter[str]:
+    """Return the stored bytes of the lines in segments, by session. A line takes its share of its segment."""
+    alone = "SELECT session, sum(length(data)) FROM line_segment JOIN entry ON number = first WHERE texts = 1 GROUP BY session"
+    sizes = Counter({str(name): int(size) for name, size in rows.execute(alone).fetchall()})
+    for first, last, texts, size in rows.execute(
+        "SELECT first, last, texts, length(data) FROM line_segment WHERE texts > 1"
+    ).fetchall():
+        counts = "SELECT session, count(*) FROM entry WHERE number >= ? AND number <= ? GROUP BY session"
+        for name, count in rows.execute(counts, (first, last)).fetchall():
+            sizes[str(name)] += size * count // texts
+    return sizes
 
 
 def merge_lines(rows: Rows) -> int:
@@ -77,4 +91,6 @@ def snapshots_of(rows: Rows, number: int) -> list[Row]:
 def keep_snapshots(rows: Rows, snapshots: Iterable[Row]) -> None:
     """Store these snapshots again."""
     for snapshot in snapshots:
-        rows.execute("INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)", tuple(snapshot))
+        rows.execute(
+            "INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)", tuple(snapshot)
+        )
