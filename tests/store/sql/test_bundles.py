@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.names import ContentHash
-from pagein.store.sql.packed_bytes import BUNDLE, MEMBER, pack_bundle, unpack
+from pagein.store.search.sql_shelf import blobs_in
+from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, pack_bundle, unpack
+from pagein.store.sql.sql_bundles import Bundle, bundle_of
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.object_store import a_file, object_number, put
@@ -106,6 +108,73 @@ def test_a_version_is_a_delta_against_a_member(store: SqliteUpkeep | PostgresUpk
     assert (store.content(first), store.content(second)) == (CONTENTS[0].decode(), CONTENTS[0].decode() + "\nmore")
     assert store.drop_blobs([ContentHash.of(CONTENTS[0])]) == 1
     assert store.content(second) == CONTENTS[0].decode() + "\nmore"
+
+
+def test_deltas_are_in_bundles_and_what_is_based_on_them_stays(store: SqliteUpkeep | PostgresUpkeep) -> None:
+    texts = [CONTENTS[0].decode() + "\n" + "\n".join(LINES[:number]) for number in range(1, 9)]
+    for text in texts[:6]:
+        put(store, a_file(1, text))
+    store.put_many(CONTENTS)
+    assert bundled(store)
+    with store._database.open_reader() as rows:
+        left = rows.execute("SELECT count(*) FROM blob WHERE codec = ?", (DIFFERENCE,)).fetchone()
+    for text in texts[6:]:
+        put(store, a_file(1, text))
+    assert left == (0,)
+    assert [store.content(one) for one in store.history(object_number(1))] == texts
+    assert store.drop_blobs([ContentHash.of(texts[5].encode())]) == 1
+    assert [store.content(one) for one in store.history(object_number(1)) if one.number != 6] == texts[:5] + texts[6:]
+    assert blobs_in(store._database, [ContentHash.of(text.encode()) for text in texts[6:]]) == [
+        text.encode() for text in texts[6:]
+    ]
+
+
+def test_a_blob_that_is_removed_while_its_bundle_is_made_is_in_no_bundle(
+    store: SqliteUpkeep | PostgresUpkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = store.put_many(CONTENTS)
+
+    def remove_meanwhile(contents: Mapping[int, bytes]) -> Bundle:
+        assert store.drop_blobs([names[2]]) == 1
+        return bundle_of(contents)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pagein.store.sql.sql_blobs.bundle_of", remove_meanwhile)
+        assert store.bundle_more() == 0
+    with store._database.open_reader() as rows:
+        assert rows.execute("SELECT count(*) FROM blob WHERE codec = ?", (BUNDLE,)).fetchone() == (0,)
+    assert bundled(store)
+    assert [store.get(name) for name in names if name != names[2]] == [one for one in CONTENTS if one != CONTENTS[2]]
+
+
+def test_bundles_and_deltas_of_an_older_form_move_into_larger_bundles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "one.pagein"
+    versions = [CONTENTS[0].decode() + f"\nversion {number}" for number in range(5)]
+    with closing(SqliteUpkeep(path)) as store:
+        monkeypatch.setattr("pagein.store.sql.sql_bundles._SIZE", 1 << 14)
+        names = store.put_many(CONTENTS)
+        bundled(store)
+        for text in versions:
+            put(store, a_file(1, text))
+    with closing(sqlite3.connect(path)) as rows, rows:  # where the form before had deltas
+        rows.execute(
+            "UPDATE blob SET data = (SELECT packed FROM alone WHERE alone.number = blob.number) WHERE codec = 2"
+        )
+        rows.execute("DELETE FROM alone WHERE number IN (SELECT number FROM blob WHERE codec = 2)")
+        rows.execute("INSERT INTO unsealed(number) SELECT number FROM blob WHERE codec IN (2, 5)")
+        (before,) = rows.execute("SELECT count(*) FROM blob WHERE codec = 5").fetchone()
+    monkeypatch.setattr("pagein.store.sql.sql_bundles._SIZE", 1 << 17)
+    with closing(SqliteUpkeep(path)) as store:
+        assert [store.get(name) for name in names] == CONTENTS
+        bundled(store)
+        with store._database.open_reader() as rows:
+            after = rows.execute("SELECT count(*) FROM blob WHERE codec = ?", (BUNDLE,)).fetchone()
+            left = rows.execute("SELECT count(*) FROM unsealed").fetchone()
+        assert (after is not None and 0 < after[0] < before / 2, left) == (True, (0,))
+        assert [store.get(name) for name in names] == CONTENTS
+        assert [store.content(one) for one in store.history(object_number(1))] == versions
 
 
 def test_a_damaged_bundle_is_noticed_and_its_members_are_healed(tmp_path: Path) -> None:
