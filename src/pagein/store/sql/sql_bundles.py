@@ -30,7 +30,7 @@ LARGEST: Final = 1 << 18
 """Stored bytes from which a blob stays alone."""
 _SIZE: Final = 1 << 22
 """Bytes of the contents of a bundle: more would be smaller, but a single blob would take longer to read."""
-_PACKED: Final = 3 << 17
+_PACKED: Final = 1 << 19
 """Stored bytes of waiting blobs that make a bundle. Contents that pack small are versions of one another, and are read faster."""
 _MOST: Final = 4096
 _OLDER: Final = 24
