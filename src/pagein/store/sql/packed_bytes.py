@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import zstandard
@@ -90,8 +90,11 @@ _bundles: Final[deque[tuple[bytes, bytes]]] = deque(maxlen=_BUNDLES_AT_HAND)
 
 # --- contents ---
 
+PackedBytes: TypeAlias = tuple[int, bytes]
+"""The codec's number and the packed bytes."""
 
-def pack(content: bytes) -> tuple[int, bytes]:
+
+def pack(content: bytes) -> PackedBytes:
     """Return the codec's number and the packed bytes."""
     if len(content) >= _WORTH_TRYING:
         small = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(content)
