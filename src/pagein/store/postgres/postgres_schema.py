@@ -24,6 +24,7 @@ from pagein.store.sql.sqlite_schema import (
     REFERENCE_SEGMENTS,
     SNAPSHOT_TABLE,
     TIME_INDEX,
+    UNSEALED,
     UNUSED_KEYS,
 )
 
@@ -162,4 +163,5 @@ STEPS: Final[Steps] = (
         "segments of journal lines",
         (*map(dialect, LINE_TABLES), "ALTER TABLE line_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
     ),
+    ("large bundles", (*map(dialect, UNSEALED),)),
 )

@@ -17,9 +17,9 @@ Rules of this file
 import re
 import struct
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
@@ -85,6 +85,7 @@ _MARK: Final = re.compile(rb"\x01(.{32})", re.DOTALL)
 _RESULT: Final = b'"type":"tool_result"'
 _TEXT: Final = re.compile(rb'"text":("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
 _mine: Final = threading.local()
+_bundles: Final[deque[tuple[bytes, bytes]]] = deque(maxlen=_BUNDLES_AT_HAND)
 
 
 # --- contents ---
@@ -147,10 +148,15 @@ def unpack(codec: int, data: bytes, base: bytes | None = None) -> bytes:
         raise DamagedBlob(str(problem)) from problem
 
 
-@lru_cache(maxsize=_BUNDLES_AT_HAND)
 def _unpack_bundle(data: bytes) -> bytes:
     """Return the contents of a bundle. Kept for a while: neighbours are read one after the other."""
-    return unpack(ZSTD, data)
+    # compared as they are: a hash of so many bytes would take longer
+    for packed, contents in tuple(_bundles):
+        if packed == data:
+            return contents
+    contents = unpack(ZSTD, data)
+    _bundles.appendleft((data, contents))
+    return contents
 
 
 def _member_of(bundle: bytes | None, data: bytes) -> bytes:

@@ -34,6 +34,7 @@ from pagein.store.sql.sql_blobs import (
     plain_names,
     put_blob,
     raw,
+    store_alone,
 )
 from pagein.store.sql.sql_lines import (
     IN_SEGMENT,
@@ -250,10 +251,7 @@ def remove_blob(rows: Rows, name: ContentHash) -> int:
     # What is unreadable keeps its base or text: cleaning up must not make damage worse.
     try:
         for (dependent,) in rows.execute("SELECT hash FROM blob WHERE base = ?", found).fetchall():
-            codec, data = pack(load_blob(rows, hash_of_name(dependent)))
-            rows.execute(
-                "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (codec, data, dependent)
-            )
+            store_alone(rows, hash_of_name(dependent), load_blob(rows, hash_of_name(dependent)))
         loosen_lines(rows, name)
     except DamagedBlob:
         return 0

@@ -8,6 +8,7 @@ Rules of this file
 3. When a text is erased, the earlier line is taken out of its segment too (`LINES.drop`), because it may have the text.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -47,6 +48,19 @@ def line_of(rows: Rows, number: int) -> tuple[int, bytes] | None:
     return None if not found else (int((row := with_lines(rows, found)[0])[_CODEC]), bytes(row[_LINE]))
 
 
+def line_sizes(rows: Rows) -> Counter[str]:
+    """Return the stored bytes of the lines in segments, by session. A line takes its share of its segment."""
+    alone = "SELECT session, sum(length(data)) FROM line_segment JOIN entry ON number = first WHERE texts = 1 GROUP BY session"
+    sizes = Counter({str(name): int(size) for name, size in rows.execute(alone).fetchall()})
+    for first, last, texts, size in rows.execute(
+        "SELECT first, last, texts, length(data) FROM line_segment WHERE texts > 1"
+    ).fetchall():
+        counts = "SELECT session, count(*) FROM entry WHERE number >= ? AND number <= ? GROUP BY session"
+        for name, count in rows.execute(counts, (first, last)).fetchall():
+            sizes[str(name)] += size * count // texts
+    return sizes
+
+
 def merge_lines(rows: Rows) -> int:
     """Store some lines in a segment, lines in their rows first. Return the number of lines.
 
@@ -77,4 +91,6 @@ def snapshots_of(rows: Rows, number: int) -> list[Row]:
 def keep_snapshots(rows: Rows, snapshots: Iterable[Row]) -> None:
     """Store these snapshots again."""
     for snapshot in snapshots:
-        rows.execute("INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)", tuple(snapshot))
+        rows.execute(
+            "INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)", tuple(snapshot)
+        )

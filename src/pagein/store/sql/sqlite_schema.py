@@ -93,6 +93,11 @@ size: length of these bytes. With it, no other table has rows of this shape, so 
 """
 
 
+UNSEALED: Final = (
+    "CREATE TABLE unsealed(number INTEGER PRIMARY KEY)",
+    "INSERT INTO unsealed(number) SELECT number FROM blob WHERE codec IN (2, 5)",
+)
+"""The numbers of the deltas and bundles of an older form (`sql_bundles.py`)."""
 _SEGMENT: Final = "last INTEGER NOT NULL, texts INTEGER NOT NULL, data BLOB NOT NULL"
 
 
@@ -233,6 +238,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("fewer lookup keys", (UNUSED_KEYS,)),
     # The lines of journals took a quarter of a file.
     ("segments of journal lines", LINE_TABLES),
+    # Larger bundles, with deltas too, take two thirds of the room.
+    ("large bundles", UNSEALED),
 )
 
 

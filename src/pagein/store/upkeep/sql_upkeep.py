@@ -25,17 +25,15 @@ from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, i
 from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_journals import load_line, put_line, remove_blob, row_line
 from pagein.store.sql.sql_layers import NOBODY
-from pagein.store.sql.sql_lines import LINES, with_lines
+from pagein.store.sql.sql_lines import LINES, line_sizes, with_lines
 from pagein.store.sql.sql_rows import Row, Rows
 
 _PAGE: Final = 500
 # a member of a bundle takes its share of the bundle
-_MEMBERS: Final = """SELECT member.hash, length(bundle.data) / (SELECT count(*) FROM blob AS other WHERE other.base = bundle.number)
-  FROM blob AS member JOIN blob AS bundle ON bundle.number = member.base WHERE member.codec = ?"""
-
-# so does a line of its segment
-_SIZES: Final = """SELECT session, sum(length(data) / texts) FROM line_segment JOIN entry ON number >= first AND number <= last
-  GROUP BY session"""
+_MEMBERS: Final = """SELECT member.hash, length(bundle.data) / share.members
+  FROM (SELECT base, count(*) AS members FROM blob WHERE codec = ? GROUP BY base) AS share
+  JOIN blob AS bundle ON bundle.number = share.base
+  JOIN blob AS member ON member.base = bundle.number AND member.codec = ?"""
 
 
 class SqlUpkeep(SqlBlobs):
@@ -44,7 +42,7 @@ class SqlUpkeep(SqlBlobs):
     def sessions(self) -> Sequence[KeptSession]:
         with self._database.open_reader() as rows:
             sizes = Counter(_table(rows, "SELECT session, sum(length(line)) FROM entry GROUP BY session"))
-            sizes.update(_table(rows, _SIZES))
+            sizes.update(line_sizes(rows))
             leaves = _table(rows, "SELECT name, leaf FROM session")
             touched = _table(rows, "SELECT session, touched FROM life")
             ended = _table(rows, "SELECT session, ended FROM life")
@@ -69,7 +67,7 @@ class SqlUpkeep(SqlBlobs):
     def blob_sizes(self) -> Mapping[ContentHash, int]:
         with self._database.open_reader() as rows:
             found = rows.execute(f"SELECT hash, length({DATA}) FROM {BLOBS} WHERE codec < ?", (BUNDLE,)).fetchall()  # noqa: S608 -- constants
-            members = rows.execute(_MEMBERS, (MEMBER,)).fetchall()
+            members = rows.execute(_MEMBERS, (MEMBER, MEMBER)).fetchall()
         return {hash_of_name(name): int(size) for name, size in (*found, *members)}
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
