@@ -53,6 +53,11 @@ async def ordered(page: Page, words: str) -> None:
     await page.until(f"{HEARD}.includes({json.dumps(words)})")
 
 
+async def first_title(page: Page) -> str:
+    await page.until("document.querySelector('#overview tbody a') !== null")
+    return str(await page.value("document.querySelector('#overview tbody a').textContent"))
+
+
 @needs_browser
 def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_calls_come(
     worked: tuple[str, str, Path], tmp_path: Path
@@ -62,6 +67,7 @@ def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_ca
     async def go() -> None:
         async with browsing(with_token(url, token) + "/", tmp_path) as page:
             await page.look(420)
+            assert (await first_title(page)).startswith("fix the build"), "the first list that is drawn has titles"
             await page.until("document.querySelector('.parts table') !== null")
             await page.value(PART)
             await page.until("document.querySelector('.part-card pre') !== null")

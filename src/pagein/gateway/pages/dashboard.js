@@ -214,6 +214,7 @@ async function refresh() {
     if (!opened && !shownOnce && state.sessions.length) opened = state.sessions.reduce((one, other) => other.last > one.last ? other : one).name;
     last = state;
     about(state);
+    await ask_titles(state.sessions);
     show(byId("overview"), ...(state.sessions.length ? overview(state) : nothingYet(state)));
     const wanted = opened, one = state.sessions.find((session) => session.name === wanted);
     const found = wanted ? await asked("/api/session?name=" + encodeURIComponent(wanted)) : null;

@@ -2,7 +2,7 @@
 // The window as it went out, one part of it, orders about it, and the sessions of the store. Clicks are read from data-act, because patching keeps old elements.
 const PARTS_SHOWN = 200, FEW = 3, STORED_EVERY = 20000, PENDING_EVERY = 1200;
 const seen = { name: "", at: 0, prompt: null, history: null, off: false, part: null, undo: [], told: "", failed: false };
-const stored = { found: null, asked: 0, words: "", by: "day", titles: new Map() };
+const stored = { found: null, asked: 0, words: "", by: "day", titles: new Map(), untitled: new Set() };
 
 const dollars = (usd) => usd === null || usd === undefined ? "–" : (usd < 0 ? "−" : "") + (usd !== 0 && Math.abs(usd) < 0.01 ? (100 * Math.abs(usd)).toFixed(2) + " ¢" : "$" + Math.abs(usd).toFixed(2));
 const day = (at) => at === null ? "" : new Date(at * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
@@ -188,6 +188,12 @@ async function ask_stored(force) {
     draw_stored();
     if (is_first) refresh();
   } catch (problem) { /* the page says elsewhere that the gateway does not answer */ }
+}
+async function ask_titles(sessions) {
+  const names = sessions.map((one) => one.name).filter((name) => !stored.titles.has(name) && !stored.untitled.has(name));
+  if (!names.length) return;
+  names.forEach((name) => stored.untitled.add(name)); // each is waited for once, and no longer than a moment
+  await Promise.race([ask_stored(true), new Promise((done) => setTimeout(done, PENDING_EVERY))]);
 }
 function draw_stored() {
   show(byId("stored"), ...stored_sessions());
