@@ -1,6 +1,6 @@
 """Implement `pagein history`, `show` and `diff` as functions with plain results.
 
-The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/sessions.md and docs/search.md. Times
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/reference/commands-json.md. Times
 are seconds since 1970. Versions are in the order of their times.
 """
 
