@@ -199,6 +199,10 @@ STORED: list[tuple[Note, str]] = [
         '{"session":"s","machine":"0f","folder":"/w","follows":true}',
     ),
     (
+        CacheMissNote("", "", 0, told="unavailable"),
+        '{"cause":"","who":"","tokens":0,"told":"unavailable"}',
+    ),
+    (
         FileSightingNote("0f", "/w/b.py", "move", "/w/a.py", HASH.hex, HASH.hex, 4),
         f'{{"machine":"0f","path":"/w/b.py","op":"move","before":"/w/a.py","content":"{HASH.hex}","digest":"{HASH.hex}","size":4}}',
     ),

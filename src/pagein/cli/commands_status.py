@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from pagein.cli.options import AsJson, NearestGatewayUrl, Store, Workspace
+from pagein.cli.archive_access import GivenWorkspace
+from pagein.cli.options import AsJson, NearestGatewayUrl, Store
 
 if TYPE_CHECKING:
     from pagein.gateway.pages.call_totals import SessionCalls
@@ -39,7 +40,7 @@ def add_to(app: typer.Typer) -> None:
 def status(
     *,
     url: NearestGatewayUrl = None,
-    workspace: Workspace = Path(),
+    workspace: GivenWorkspace = None,
     store: Store = None,
     by: Annotated[
         By | None,
@@ -63,15 +64,28 @@ def status(
     """
     from pagein.ui.status import Status, status_lines
 
+    asked, folder = _place(store, workspace)
     if by is not None:
-        _show_totals(store, workspace, by, since, as_json=as_json)
+        _show_totals(asked, folder, by, since, as_json=as_json)
         return
-    now = Status(gateway=_gateway(url, workspace), store=_store(store, workspace))
+    now = Status(gateway=_gateway(url, workspace or Path()), store=_store(asked, folder))
     if not now["store"]["problem"]:
-        now["costs"] = _costs(store, workspace)
+        now["costs"] = _costs(asked, folder)
     if recalls and not now["store"]["problem"]:
-        now["recalls"] = _recalls(store, workspace)
+        now["recalls"] = _recalls(asked, folder)
     sys.stdout.write(json.dumps(now) + "\n" if as_json else status_lines(now, _SHOWN) + "\n")
+
+
+def _place(store: str | None, workspace: Path | None) -> tuple[str | None, Path]:
+    """Return the name and the folder of the store that is meant: without a name, that of the running gateway, as for `sessions`."""
+    from pagein.archive import find_store
+    from pagein.errors import BadInput
+
+    try:
+        found = find_store(store, workspace)
+    except BadInput:
+        return store, workspace or Path()  # what is missing is told with the state of the store
+    return None if found.store is None else str(found.store), Path(found.workspace)
 
 
 def nearest_gateway(url: str | None, workspace: Path) -> "GatewayInquiry":
@@ -230,7 +244,14 @@ def _recalls(store: str | None, workspace: Path) -> "RecallStatus":
             for one in kept.sessions()
         ]
     found = sum(counts, RecallCounts())
-    return {"calls": found.calls, "evicted": _absent(found.evicted), "previewed": _absent(found.previewed)}
+    return {
+        "calls": found.calls,
+        "evicted": _absent(found.evicted),
+        "previewed": _absent(found.previewed),
+        "usd": found.usd,
+        "recalled_usd": found.recalled_usd,
+        "drawn_usd": found.drawn_usd,
+    }
 
 
 def _absent(found: "RecallCount") -> "AbsentCount":

@@ -241,7 +241,7 @@ class Traffic:
             notes += [] if note is None else [note]
             if usage is not None and prepared.sent is not None:
                 forecast = self._forecasts.take_usage(prepared.sent, usage)
-                notes += forecast.notes
+                notes += forecast.notes(seen.told)
         except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not fail an answered call
             return usage, notes, forecast, _problem_words(problem)
         return usage, notes, forecast, None

@@ -365,7 +365,7 @@ KINDS: Final = (
     _kind("request.lease", CachedPrefixNote, _encode_set_fields("saved", "held", "anchored")),
     _kind("cache.verdict", CacheVerdictNote),
     _kind("cache.savings", CacheSavingsNote, _encode_set_fields("saved", "at")),
-    _kind("cache.miss", CacheMissNote),
+    _kind("cache.miss", CacheMissNote, _encode_set_fields("cause", "who", "tokens")),
     _kind("request.exchange", ExchangeNote, _encode_set_fields(), _decode_exchange, has_words=True),
     _kind("request.mended", RestoredMessagesNote, _encode_count, lambda data: RestoredMessagesNote(_count(data))),
     _kind("request.broken", BrokenNote, _encode_count, lambda data: BrokenNote(_count(data))),

@@ -29,6 +29,17 @@ def branch(*bodies: object, after: str | None = None, begin: int = 0) -> list[En
     return found
 
 
+def test_the_title_is_the_first_words_of_the_person() -> None:
+    reminder = Text("<system-reminder>\nThe following skills are available\n</system-reminder>")
+    entries = branch(
+        MessageEntry(Message("user", (reminder,))),
+        MessageEntry(Message("assistant", (Text("What shall I do?"),))),
+        MessageEntry(Message("user", (reminder, Text("fix the\nlogin")))),
+        MessageEntry(Message("user", (Text("now the rest"),))),
+    )
+    assert summary_of(entries).title == "fix the login"
+
+
 def test_a_call_has_the_model_epoch_saving_and_recalls_of_its_own_branch() -> None:
     gone = PagedOut("c1", "pg-1", ContentHash.of(b"x"), 900, 3600, "stub", 1, 0)
     main = branch(

@@ -18,7 +18,7 @@ from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.object_store import a_file, object_number, put
 
 pytestmark = pytest.mark.damages_store
-LATER_STEPS = ("bundles of blobs", "versions without an index of hashes", "segments of records")
+LATER_STEPS = ("bundles of blobs", "versions without an index of hashes", "segments of records", "answers by number")
 LINES = [f"{zlib.crc32(b'%d' % number):08x} is line {number} of a log of the service" for number in range(3_000)]
 CONTENTS = [
     "\n".join(LINES[(first * 7) % 90 : (first * 7) % 90 + 40]).encode() + b" %d" % first for first in range(120)
@@ -121,7 +121,8 @@ def test_a_file_of_an_older_form_is_read_and_bundled_as_it_grows(tmp_path: Path)
         rows.execute("CREATE INDEX version_by_hash ON version(document, object_hash)")
         rows.execute("DROP TABLE record_segment")
         rows.execute("DROP INDEX version_in_full")
-        rows.execute("DELETE FROM migration WHERE name IN (?, ?, ?)", LATER_STEPS)
+        rows.execute("DROP TABLE answer")
+        rows.executemany("DELETE FROM migration WHERE name = ?", [(name,) for name in LATER_STEPS])
     with closing(SqliteUpkeep(path)) as store:
         assert [store.get(name) for name in old] == CONTENTS[:10]
         new = store.put_many(CONTENTS[10:])

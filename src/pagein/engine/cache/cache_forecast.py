@@ -50,11 +50,15 @@ class Forecast:
     predicted: float
     diagnosis: Diagnosis
 
-    @property
-    def notes(self) -> tuple[CacheMissNote, ...]:
-        """What is journaled of it: a cache miss, if there was one."""
+    def notes(self, told: str) -> tuple[CacheMissNote, ...]:
+        """What is journaled of it: a cache miss, if there was one.
+
+        told: the provider's own reason for a miss; "" if it told none.
+        """
         found = self.diagnosis
-        return (CacheMissNote(found.cause, found.who, found.shortfall, found.words),) if found.is_miss else ()
+        if found.is_miss:
+            return (CacheMissNote(found.cause, found.who, found.shortfall, found.words, told),)
+        return (CacheMissNote("", "", 0, told=told),) if told else ()
 
 
 @dataclass(frozen=True, slots=True)

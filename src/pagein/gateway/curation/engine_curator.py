@@ -131,7 +131,7 @@ class EngineCurator:
             return UsageAccount()
         shown = format_named(prepared.api).answers.turn(reply, ()).shown if reply.shown is None else reply.shown
         further = _further(reply)
-        answer = ClientAnswer(usage, shown, reply.finished and not reply.error, further)
+        answer = ClientAnswer(usage, shown, reply.finished and not reply.error, further, reply.miss)
         observed = self._engine.observe(prepared, answer)
         if usage is None:
             return UsageAccount(failure=observed.failure or "")

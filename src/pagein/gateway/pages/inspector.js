@@ -61,9 +61,14 @@ function parts_table(prompt, objects) {
 }
 
 const ACTS = { pin: ["Pin", "p", "keep it in the window"], unpin: ["Unpin", "u", "take back a pin or a veto"], veto: ["Veto", "v", "never let it leave"], drop: ["Drop", "d", "let it leave with the next epoch"], restore: ["Restore", "r", "bring its text back with the next epoch"], epoch: ["Open an epoch", "e", "the next call rewrites the window, whether it pays or not"], off: ["Switch off here", "o", "pagein decides nothing in this session"], on: ["Switch on again", "o", "pagein decides in this session again"], undo: ["Undo", "z", "take back your last order"] };
+const ABOUT = ["pin", "unpin", "veto", "drop", "restore"];
 function act_button(act) {
   const [label, key, meaning] = ACTS[act];
   return made("button", { type: "button", "data-act": "order", "data-order": act, "data-key": act, title: meaning, "aria-keyshortcuts": key }, label + " ", made("kbd", { "aria-hidden": "true" }, key));
+}
+function file_orders() {
+  const buttons = ABOUT.map((act) => made("button", { type: "button", "data-act": "file-order", "data-file-order": act, "data-key": "file " + act, title: ACTS[act][2] + ": every result that shows this file" }, ACTS[act][0]));
+  return made("div", { class: "orders", role: "group", "aria-label": "Orders about a file" }, made("label", { for: "file" }, "Every result of the file"), made("input", { id: "file", name: "file", placeholder: "app.py", autocomplete: "off", spellcheck: "false" }), ...buttons);
 }
 function orders() {
   return made("div", { class: "orders", role: "group", "aria-label": "Orders about this session" }, act_button("epoch"), act_button(seen.off ? "on" : "off"), seen.undo.length ? act_button("undo") : null, made("span", { class: seen.failed ? "bad" : "good", role: "status" }, seen.told));
@@ -75,7 +80,7 @@ function part_view(steers) {
   const head = [made("h3", { id: "part-head" }, KINDS[part.kind] || part.kind, result && result.tool ? ": " + result.tool : ""), made("p", { class: "soft" }, whole(part.tokens) + " tokens as the model sees it" + (result ? "; " + whole(result.tokens) + " as a whole; " + result.form + (result.object ? ", " + result.object : "") : ""))];
   if (result && result.why) head.push(made("p", null, result.why));
   if (result && result.error) head.push(made("p", { class: "soft" }, result.error));
-  if (steers && result && !result.error) head.push(made("div", { class: "orders", role: "group", "aria-label": "Orders about this result" }, ...["pin", "unpin", "veto", "drop", "restore"].map(act_button)));
+  if (steers && result && !result.error) head.push(made("div", { class: "orders", role: "group", "aria-label": "Orders about this result" }, ...ABOUT.map(act_button)));
   const texts = [made("h4", null, "As the model sees it"), made("div", { class: "text scroll", tabindex: "0", role: "region", "aria-label": "As the model sees it" }, made("pre", null, part.text))];
   if (result && result.stored) texts.push(made("h4", null, "Whole, as stored"), made("div", { class: "text scroll", tabindex: "0", role: "region", "aria-label": "Whole, as stored" }, made("pre", null, result.stored)));
   else if (result && result.missing && part.kind === "results") texts.push(made("p", { class: "soft" }, result.missing));
@@ -94,19 +99,19 @@ async function send(act, target) {
   const answer = await fetch("/api/order", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ session: seen.name, act, target }) });
   return answer.json();
 }
-async function give(act) {
-  const target = seen.part && seen.part.result ? seen.part.result.call : "", about = act !== "epoch" && act !== "off" && act !== "on" && act !== "undo";
-  if (about && !target) { Object.assign(seen, { told: "Choose a tool result first.", failed: true }); return redraw(); }
+async function give(act, file) {
+  const target = file !== undefined ? file : seen.part && seen.part.result ? seen.part.result.call : "", about = ABOUT.includes(act);
+  if (about && !target) { Object.assign(seen, { told: file === undefined ? "Choose a tool result first." : "Write the name of a file first.", failed: true }); return redraw(); }
   try {
     let answer = null;
     if (act === "undo") {
       const back = seen.undo.pop();
       if (!back) return;
-      for (const one of back.acts) { answer = await send(one, back.target); if (answer.error) break; }
+      for (const one of back.orders) { answer = await send(one.act, one.target); if (answer.error) break; }
       if (answer && !answer.error) answer.text = "Taken back: " + ACTS[back.act][0].toLowerCase() + ".";
     } else {
       answer = await send(act, about ? target : "");
-      if (!answer.error && answer.undo.length) seen.undo.push({ acts: answer.undo, target: answer.target, act });
+      if (!answer.error && answer.undo.length) seen.undo.push({ orders: answer.undo, act });
     }
     Object.assign(seen, { told: answer.error || answer.text, failed: Boolean(answer.error), at: -1 });
   } catch (problem) { Object.assign(seen, { told: "The gateway does not answer.", failed: true }); }
@@ -141,6 +146,7 @@ function past_session(name, found) {
 
 // --- the sessions of the store, and totals ---
 const title_of = (name) => stored.titles.get(name) || "";
+const waits_for_title = () => last && last.curating && !stored.found; // the store tells titles a moment after the list
 function sparkline(days) {
   const worth = days.map((one) => one.cost || 0), most = Math.max(...worth, 1), wide = 1000 / Math.max(days.length, 30);
   const bars = days.map((one, index) => drawn("rect", { class: "written", x: (index * wide).toFixed(2), y: (58 - 56 * worth[index] / most).toFixed(2), width: Math.max(wide - 4, 1).toFixed(2), height: (56 * worth[index] / most + 1).toFixed(2) }, drawn("title", {}, one.name + ": " + amount(worth[index]) + " BIT, " + dollars(one.usd) + ", " + plural(one.calls, "call"))));
@@ -195,6 +201,7 @@ document.addEventListener("click", (event) => {
     pick(found.dataset.part);
   }
   if (found.dataset.act === "order") give(found.dataset.order);
+  if (found.dataset.act === "file-order") give(found.dataset.fileOrder, byId("file").value.trim());
   if (found.dataset.act === "by") { stored.by = found.dataset.by; draw_stored(); }
 });
 addEventListener("keydown", (event) => {

@@ -83,6 +83,7 @@ class StoredCallView(TypedDict):
     who: str
     explanation: str
     shortfall: int
+    told: str
 
 
 class StoredSessions(TypedDict):
@@ -226,4 +227,5 @@ def _call_view(call: JournalCall) -> StoredCallView:
         who=call.who,
         explanation=call.explanation,
         shortfall=call.shortfall,
+        told=call.told,
     )

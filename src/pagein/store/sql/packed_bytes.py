@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import zstandard
@@ -86,8 +86,11 @@ _mine: Final = threading.local()
 
 # --- contents ---
 
+PackedBytes: TypeAlias = tuple[int, bytes]
+"""The codec's number and the packed bytes."""
 
-def pack(content: bytes) -> tuple[int, bytes]:
+
+def pack(content: bytes) -> PackedBytes:
     """Return the codec's number and the packed bytes."""
     if len(content) >= _WORTH_TRYING:
         small = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(content)

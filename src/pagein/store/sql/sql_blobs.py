@@ -19,7 +19,16 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erasure import ErasedTexts
-from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, NO_PLACE, pack, pack_against, unpack
+from pagein.store.sql.packed_bytes import (
+    BUNDLE,
+    DIFFERENCE,
+    MEMBER,
+    NO_PLACE,
+    PackedBytes,
+    pack,
+    pack_against,
+    unpack,
+)
 from pagein.store.sql.sql_bundles import BLOBS, DATA, LARGEST, bundle_blobs, dissolve_bundle
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase
 
@@ -45,6 +54,7 @@ class SqlBlobs:
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
         self._forgotten: tuple[int, ErasedTexts] = 0, ErasedTexts()
+        self._prepared: dict[ContentHash, PackedBytes] = {}
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -55,9 +65,13 @@ class SqlBlobs:
         self._database.close()
 
     def put(self, content: bytes, name: ContentHash | None = None) -> ContentHash:
+        packed = None if name is None else self._prepared.pop(name, None)
         with self._database.open_writer() as rows:
             self._hold((content,))
-            return put_blob(rows, content, name=name)
+            return put_blob(rows, content, name=name, packed=packed)
+
+    def prepare(self, content: bytes, name: ContentHash) -> None:
+        self._prepared = {name: pack(content)}  # only the last: what is not put after all is soon gone
 
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
         with self._database.open_writer() as rows:
@@ -151,18 +165,22 @@ def is_shared(rows: Rows, name: ContentHash) -> bool:
 
 
 def put_blob(
-    rows: Rows, content: bytes, base: ContentHash | None = None, name: ContentHash | None = None
+    rows: Rows,
+    content: bytes,
+    base: ContentHash | None = None,
+    name: ContentHash | None = None,
+    packed: PackedBytes | None = None,
 ) -> ContentHash:
     """Store bytes, as a delta if there is a base and the delta is much smaller.
 
-    name: hash of the bytes; None to compute it.
+    name: hash of the bytes; None to compute it. packed: what `pack` gave for the bytes; None to pack them.
     """
     name = name or ContentHash.of(content)
     try:
         load_blob(rows, name)
     except MissingBlob:
         number, depth, data_of_base = _base(rows, base)
-        codec, data = pack(content) if data_of_base is None else pack_against(content, data_of_base)
+        codec, data = packed or pack(content) if data_of_base is None else pack_against(content, data_of_base)
         if codec != DIFFERENCE:
             number, depth = None, 0
         waits = number is None and 0 < len(data) < LARGEST

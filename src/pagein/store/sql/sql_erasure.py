@@ -45,10 +45,11 @@ from pagein.store.sql.sql_blobs import (
 )
 from pagein.store.sql.sql_journals import change_line, load_line, remove_blob
 from pagein.store.sql.sql_lookups import put_keys
-from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full, target_key
+from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full
 from pagein.store.sql.sql_removal import drop_documents
 from pagein.store.sql.sql_rows import Row, Rows, encode_text
 from pagein.store.sql.sql_versions import IN_SEGMENT, put_record, with_records
+from pagein.store.sql.target_keys import target_key
 
 _SOMEBODY: Final = Writer("unknown")
 _OF_FILES: Final = frozenset({"path", "last_path", "home", "file_type", "file_hash", "op", "known", "proof"})

@@ -22,7 +22,6 @@ from pagein.store.sql.sql_rows import Row, Rows
 
 _SIZE: Final = 1 << 16
 """Bytes of the texts of a segment: more would be smaller, but a single text would take longer to read."""
-_MOST: Final = 256
 _AT_HAND: Final = 16
 _COUNT: Final = struct.Struct(">I")
 _PART: Final = struct.Struct(">QI")
@@ -34,11 +33,13 @@ class Segments:
 
     table: its name, of the form of `sqlite_schema.segment_tables`
     pack_one, unpack_one: the packed form of a text that is alone; the second raises DamagedBlob
+    most: number of texts in a segment, at most
     """
 
     table: str
     pack_one: Callable[[bytes], bytes]
     unpack_one: Callable[[bytes], bytes]
+    most: int = 256
 
     def put(self, rows: Rows, number: int, text: bytes) -> None:
         """Store the text of a row, in place of the earlier text."""
@@ -94,7 +95,7 @@ class Segments:
         query = f"SELECT first, data FROM {self.table} WHERE texts = 1 AND first > ? ORDER BY first LIMIT ?"  # noqa: S608 -- a constant
         texts: dict[int, bytes] = {}
         size = 0
-        for number, data in rows.execute(query, (behind, _MOST)).fetchall():
+        for number, data in rows.execute(query, (behind, self.most)).fetchall():
             try:
                 text = self.unpack_one(bytes(data))
             except DamagedBlob:
@@ -105,7 +106,7 @@ class Segments:
             size += len(text)
             if size >= _SIZE and len(texts) > 1:
                 break
-        if len(texts) < 2 or (size < _SIZE and len(texts) < _MOST):  # noqa: PLR2004 - one alone gains nothing
+        if len(texts) < 2 or (size < _SIZE and len(texts) < self.most):  # noqa: PLR2004 - one alone gains nothing
             return 0
         first, end = min(texts), max(texts)
         rows.execute(f"DELETE FROM {self.table} WHERE first >= ? AND first <= ?", (first, end))  # noqa: S608 -- a constant

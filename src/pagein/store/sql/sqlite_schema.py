@@ -70,7 +70,7 @@ TIME_INDEX: Final = "CREATE INDEX version_by_time ON version(document, at, numbe
 KEY_NUMBER: Final = "key_number"
 """The function of `sql_lookups.key_number` in SQL, which the migration needs."""
 TARGET_KEY: Final = "target_key"
-"""The function of `sql_references.target_key` in SQL, likewise."""
+"""The function of `target_keys.target_key` in SQL, likewise."""
 LOOKUP_TABLES: Final = (
     # key: a number for a lookup key of a newest version (`sql_lookups.py`)
     """CREATE TABLE lookup(
@@ -101,6 +101,13 @@ def segment_tables(name: str) -> tuple[str, ...]:
     return (
         f"""CREATE TABLE {name}(
          first INTEGER PRIMARY KEY, last INTEGER NOT NULL, texts INTEGER NOT NULL, data BLOB NOT NULL)""",
+        *segment_indexes(name),
+    )
+
+
+def segment_indexes(name: str) -> tuple[str, str]:
+    """Return the statements that create the indexes of a table of segments."""
+    return (
         f"CREATE INDEX {name}_alone ON {name}(first) WHERE texts = 1",
         f"CREATE INDEX {name}_joined ON {name}(last) WHERE texts > 1",
     )
@@ -110,6 +117,16 @@ RECORD_TABLES: Final = (
     *segment_tables("record_segment"),
     # versions of an older form, with the record in their row
     "CREATE INDEX version_in_full ON version(sequence) WHERE length(record) > 0",
+)
+ANSWER_TABLE: Final = """CREATE TABLE answer(
+         number INTEGER PRIMARY KEY, rest BLOB NOT NULL, sequence INTEGER NOT NULL, change INTEGER NOT NULL)"""
+"""The answers to requests of the indexer (`sql_answers.py`). change: place in the list of changes"""
+REFERENCE_SEGMENTS: Final = (
+    # Packed references (`packed_references.py`). The columns have an order of their own, so that a row of a damaged file belongs here for
+    # certain.
+    """CREATE TABLE reference_segment(
+         first INTEGER PRIMARY KEY, last INTEGER NOT NULL, data BLOB NOT NULL, texts INTEGER NOT NULL)""",
+    *segment_indexes("reference_segment"),
 )
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
@@ -209,6 +226,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("versions without an index of hashes", (DROPPED_INDEX,)),
     # The records of versions took a fifth of a file.
     ("segments of records", RECORD_TABLES),
+    ("answers by number", (ANSWER_TABLE,)),
+    ("segments of references", REFERENCE_SEGMENTS),
 )
 
 

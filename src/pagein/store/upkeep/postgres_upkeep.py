@@ -19,10 +19,12 @@ _HOLDING: Final = (
     "version",
     "record_segment",
     "reference",
+    "reference_segment",
     "lookup",
     "lookup_text",
     "document",
     "request",
+    "answer",
 )
 
 

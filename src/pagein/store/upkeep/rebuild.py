@@ -20,14 +20,16 @@ from pagein.errors import BadInput, CallerError, DamagedBlob, MissingBlob, Store
 from pagein.model.version_hash import SealedDraft, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import keys_of
+from pagein.store.sql.packed_references import unpack_all_references
 from pagein.store.sql.sql_blobs import load_blob
 from pagein.store.sql.sql_journals import note_texts
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_queries import VERSION
-from pagein.store.sql.sql_references import put_references, reference_in, target_key
+from pagein.store.sql.sql_references import put_references, reference_in
 from pagein.store.sql.sql_rows import decode_text, encode_text
 from pagein.store.sql.sql_versions import RECORD, version_in, with_records
 from pagein.store.sql.sqlite_schema import APPLICATION_ID
+from pagein.store.sql.target_keys import target_key
 from pagein.store.sqlite.readonly_file import LOG
 from pagein.store.upkeep.salvage import (
     LOG_TORN,
@@ -104,6 +106,9 @@ def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
             if not count_of(rows, table):
                 rows.execute(statement)
         _mark_missing_entries(rows, done)
+        if not unpack_all_references(rows) or "reference_segment" in done.torn:
+            done.torn.add("reference")
+            rows.execute("DELETE FROM reference_segment")
         _derive(rows, done.torn)
         _note_texts(rows)
         _note_targets(rows)

@@ -7,7 +7,7 @@ Rules of this file
    has another key's tag; its bare record stays, so that recall reports *expired* and not *never existed*.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -19,11 +19,12 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
 from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER, PackedLine, pack_line, texts_in
+from pagein.store.sql.sql_answers import answers_in_numbers, answers_in_texts
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row, plain
 from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_journals import load_line, put_texts, remove_blob
 from pagein.store.sql.sql_layers import NOBODY
-from pagein.store.sql.sql_rows import Row, Rows, decode_text
+from pagein.store.sql.sql_rows import Row, Rows
 
 _PAGE: Final = 500
 # a member of a bundle takes its share of the bundle
@@ -106,10 +107,11 @@ class SqlUpkeep(SqlBlobs):
             put_texts(rows, place, packed)
 
     def requests(self) -> Iterator[tuple[str, int]]:
-        last = ""
-        while page := self._page("SELECT id, sequence FROM request WHERE id > ? ORDER BY id LIMIT ?", last):
-            last = page[-1][0]
-            yield from ((decode_text(request), int(sequence)) for request, sequence in page)
+        for page_behind in (answers_in_texts, answers_in_numbers):
+            last = ""
+            while page := self._answers(page_behind, last):
+                last = page[-1][0]
+                yield from page
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         with self._database.open_writer() as rows:
@@ -145,6 +147,12 @@ class SqlUpkeep(SqlBlobs):
 
     def _hold_blob_numbers(self, rows: Rows) -> None:
         """Prevent the reuse of the numbers of blobs about to be deleted."""
+
+    def _answers(
+        self, page_behind: Callable[[Rows, str, int], list[tuple[str, int]]], last: str
+    ) -> list[tuple[str, int]]:
+        with self._database.open_reader() as rows:
+            return page_behind(rows, last, _PAGE)
 
     def _page(self, query: str, after: str | int) -> list[Row]:
         with self._database.open_reader() as rows:

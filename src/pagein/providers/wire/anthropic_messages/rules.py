@@ -149,6 +149,11 @@ _CONVERSATION: Final[Mapping[str, ValidityRule]] = {
     "M26": ValidityRule(
         "no two tools have the same name", request_settings.check_tool_names, (request_settings.SAME_NAME,)
     ),
+    "M27": ValidityRule(
+        "`diagnostics` names the answer before, or null",
+        request_settings.check_diagnostics,
+        (request_settings.NO_QUESTION, request_settings.NO_NAME),
+    ),
 }
 
 _BOUND: Final[Mapping[str, ValidityRule]] = {
