@@ -79,6 +79,7 @@ ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
 RESIDENCY = REFERENCE / "residency.md"
+RESIDENCY_PAGE = ROOT / "docs" / "residency.md"
 PI_PAGE = REFERENCE / "pi.md"
 RESULTS = ROOT / "docs" / "reference" / "residency-results.md"
 READ_PAGE = REFERENCE / "read.md"
@@ -103,6 +104,7 @@ def main() -> int:
         README: with_corpus_figures(_read(README), figures_of_readme()),
         RESULTS: with_corpus_figures(_read(RESULTS), figures_of_results()),
         RESIDENCY: with_residency_rules(_read(RESIDENCY)),
+        RESIDENCY_PAGE: _between(_read(RESIDENCY_PAGE), "ages", default_ages()),
         COMPARISON: _between(_read(COMPARISON), "peers", peers(_read(BENCHMARKS))),
         PI_PAGE: _between(_read(PI_PAGE), "hooks", hook_table()),
     }
@@ -247,6 +249,12 @@ def _between(page: str, name: str, lines: Iterable[str]) -> str:
     if not (first and second):
         raise SystemExit(f"a page has lost its marks: {begin}")
     return before + begin + "\n".join(lines) + "\n" + end + after
+
+
+def default_ages() -> Iterator[str]:
+    """What may leave, with the default preset."""
+    yield from ("| what | may leave after |", "|---|---|")
+    yield from (f"| {row.says} | {_since(row)} |" for row in USUAL.rows if row.kind not in ARGUMENT_KINDS)
 
 
 def _residency_table(rows: list[ResidencyRule]) -> Iterator[str]:
