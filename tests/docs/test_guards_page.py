@@ -1,4 +1,4 @@
-"""The examples of docs/guards.md run, and the numbers and texts of docs/reference/guards.md are those of the code."""
+"""The examples of docs/reference/guards.md run, and its numbers and texts are those of the code."""
 
 import doctest
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "app.py").write_text(APP)
     (tmp_path / "notes.txt").write_text("note\n" * 900)
-    examples = doctest.DocTestParser().get_doctest(PAGE, {}, "guards", "docs/guards.md", 0)
+    examples = doctest.DocTestParser().get_doctest(REFERENCE, {}, "guards", "docs/reference/guards.md", 0)
     told: list[str] = []
     done = doctest.DocTestRunner(verbose=False).run(examples, out=told.append)
     assert not done.failed, "".join(told)
