@@ -34,7 +34,7 @@ class _Fingerprint:
         return sum(tokens for part in (self.tools, self.system, self.messages) for _, tokens in part)
 
 
-class CacheDiagnoses:
+class CallFingerprints:
     """Fingerprints of answered calls, and the differences between them."""
 
     def __init__(self, prompts: Prompts) -> None:
