@@ -172,9 +172,27 @@ def test_a_part_that_is_shown_behind_a_marker_does_not_pass_over_it(tmp_path: Pa
         assert event_of(read(reads, "a.py", offset=10, known=[first, marker, part])).mode != "unchanged_range"
 
 
+def test_an_unquoted_part_of_the_same_version_as_a_quoted_marker_ends_what_an_older_version_showed(
+    tmp_path: Path,
+) -> None:
+    """A diff against the first version would repeat a change that the model has seen in the part that it does not quote."""
+    file, two = tmp_path / "a.py", [*LINES[:20], "other = 1\n", *LINES[21:]]
+    file.write_text(text(*LINES))
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        first = read(reads, "a.py").receipt
+        file.write_text(text(*two))
+        quoted = read(reads, "a.py", offset=1, limit=9, known=[first]).receipt
+        read(reads, "a.py", offset=18, limit=6)
+        file.write_text(text(*two[:30], "third = 1\n", *two[31:]))
+        assert quoted
+        assert event_of(read(reads, "a.py", known=[first, quoted])).mode == "full"
+
+
 @pytest.mark.parametrize("is_quoted", [True, False])
 def test_no_marker_names_numbers_under_which_an_unquoted_answer_shows_another_text(
-    tmp_path: Path, is_quoted: bool  # noqa: FBT001 - a case
+    tmp_path: Path,
+    is_quoted: bool,  # noqa: FBT001 - a case
 ) -> None:
     file, added = tmp_path / "a.py", [f"new = {number}\n" for number in range(10)]
     file.write_text(text(*LINES))

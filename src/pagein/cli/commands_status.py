@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 By: TypeAlias = Literal["session", "agent", "project", "model", "day"]
 
 _SHOWN = 10
-_WEEK = 7 * 86_400.0
 _PATIENCE = 5.0  # seconds of reading journals
 
 
@@ -193,12 +192,10 @@ def _show_totals(store: str | None, workspace: Path, by: By, since: str, *, as_j
 
 def _costs(store: str | None, workspace: Path) -> "CostsStatus":
     """Sum the calls of the last days. Raises StoreError for a journal that cannot be read."""
-    from pagein.gateway.pages.call_totals import cost_since
+    from pagein.gateway.pages.call_totals import cost_since, periods
     from pagein.ui.status import CostsStatus
 
-    now = datetime.now().astimezone()  # noqa: TID251 - the rim reads the clock
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-    week = now.timestamp() - _WEEK
+    midnight, week = periods(datetime.now().astimezone())  # noqa: TID251 - the rim reads the clock
     sessions, unread = _calls_since(store, workspace, week)
     made = [(one.name, one.calls) for one in sessions]
     return CostsStatus(today=cost_since(midnight, made), week=cost_since(week, made), unread=unread)

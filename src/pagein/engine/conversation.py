@@ -30,6 +30,7 @@ class ClientAnswer:
     is_whole: False if the answer was cut short.
     further: what was billed beside `usage`, because the model was asked again within the answer.
     told: why the provider says that its cache was missed; "" if it says nothing.
+    name: the provider's name of the answer; "" if it is not to be journaled.
     """
 
     usage: Usage | None
@@ -37,6 +38,7 @@ class ClientAnswer:
     is_whole: bool = True
     further: tuple[FurtherUsageNote, ...] = ()
     told: str = ""
+    name: str = ""
 
 
 Reply: TypeAlias = Usage | ClientAnswer | Mapping[str, Any] | SdkReply

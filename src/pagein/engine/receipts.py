@@ -23,7 +23,7 @@ Rules of this file
    these numbers.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
@@ -208,30 +208,33 @@ class ReceiptedReads:
         """Return the quoted answers that are proven, the oldest first.
 
         Of a file of which one quoted answer is not proven, none is: a reader of that answer expects another text than the
-        earlier ones showed. Nor is what was shown before another version whose answer is not quoted.
+        earlier ones showed.
         """
-        found = sorted((self._answers[tag] for tag in quoted if tag in self._answers), key=lambda one: one.number)
-        changed = {path: self._last_unquoted_change(path, quoted) for path in {one.event.path for one in found}}
+        paths = {self._answers[tag].event.path for tag in quoted if tag in self._answers}
+        found = sorted((one for path in paths for one in self._upheld(path, quoted)), key=lambda one: one.number)
         proven: dict[str, _Answer] = {}
         doubtful = set()
         for one in found:
-            if one.number < changed[one.event.path]:
-                continue
             if one.tag not in self._refreshed and any(base <= proven.keys() for base in one.bases):
                 proven[one.tag] = one
             else:
                 doubtful.add(one.event.path)
         return [one for one in proven.values() if one.event.path not in doubtful]
 
-    def _last_unquoted_change(self, path: str, quoted: Collection[str]) -> int:
-        """Return the number of the last unquoted answer with another version than the quoted answer before; else -1."""
-        changed, version = -1, None
-        for one in map(self._answers.__getitem__, self._in_order[path]):
-            if one.tag in quoted:
-                version = one.event.version
-            elif version is not None and one.event.version != version:
-                changed = one.number
-        return changed
+    def _upheld(self, path: str, quoted: Collection[str]) -> Iterator[_Answer]:
+        """Yield the quoted answers about a file that no answer behind them contradicts, the newest first.
+
+        An answer that does not count contradicts those before it that told of another version, unless a quoted one between
+        them told of all its lines in its version.
+        """
+        later: list[FileRead] = []
+        for one in map(self._answers.__getitem__, reversed(self._in_order[path])):
+            event = one.event
+            if one.tag in quoted and all(other.version == event.version for other in later):
+                later = [other for other in later if not event.first <= other.first <= other.last <= event.last]
+                yield one
+            else:
+                later.append(event)
 
     def _look(self) -> None:
         """Learn the receipts of the answers that the journal got since the last look."""

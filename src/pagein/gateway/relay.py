@@ -374,7 +374,6 @@ class Relay:
         window: KeepAliveWindow | None = None
         try:
             reply, noted = await self._reporter.report_call(answered, tee)
-            self._questions.note_answer(outgoing, reply)
             if noted.keep is not None:
                 behind = tee.behind if isinstance(tee, Answerer) else ()
                 window = kept_window(outgoing, reply, noted.keep, behind, send)

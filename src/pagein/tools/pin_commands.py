@@ -11,10 +11,10 @@ from typing import Any, Final
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
 from pagein.engine.session_pools import PoolReply
-from pagein.engine.window.pin_actions import Touch
+from pagein.engine.window.pin_actions import InWindow, Touch
 from pagein.errors import BadInput
 from pagein.model.cache_notes import CacheMissNote
-from pagein.model.entries import EpochEntry, NoteEntry, RequestSent
+from pagein.model.entries import EpochEntry, NoteEntry, PagedOut, PreviewEntry, RequestSent
 from pagein.model.pins import name_of
 
 ABOUT_OBJECTS: Final[Mapping[str, tuple[Callable[[Touch, str], str | None], str]]] = {
@@ -40,9 +40,12 @@ def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str
         return session
     names = known()
     meant = [one for one in names if one.startswith(name)]
-    if len(meant) != 1:
+    if len(meant) > 1:
+        some = ", ".join(meant[:_MOST_NAMES])
+        raise BadInput(f"{len(meant)} sessions of this store begin with {name!r}: {some}; write more of the name")
+    if not meant:
         raise BadInput(
-            f"there is no session {name!r} in this store; those it holds: {', '.join((meant or names)[:_MOST_NAMES]) or 'none'}"
+            f"there is no session {name!r} in this store; those it holds: {', '.join(names[:_MOST_NAMES]) or 'none'}"
         )
     return engine.session(meant[0])
 
@@ -105,6 +108,7 @@ def departures(session: Session) -> dict[str, Any]:
     latest first.
 
     at: time of the request that the epoch opened with, or that missed the cache, seconds since 1970; None before that request.
+    previews: the large outputs that entered as previews, the latest first.
     tool, what: of a result that still has its place in the window, as `window` shows them; "" for others.
     cause, who, words: why the cache was missed, by pagein's own comparison; told: by the provider, "" if it told nothing.
     """
@@ -113,10 +117,13 @@ def departures(session: Session) -> dict[str, Any]:
     misses: list[dict[str, Any]] = []
     waiting: list[CacheMissNote] = []  # journaled behind their request
     at: float | None = None
+    previews: list[dict[str, Any]] = []
     here = session.leaf
     while here is not None:
         entry = session.journal.entry(here)
         here, body = entry.parent, entry.body
+        if isinstance(body, PreviewEntry):
+            previews += [_left_view(one, rows) for one in reversed(body.paged)]
         if isinstance(body, NoteEntry) and isinstance(body.note, CacheMissNote):
             waiting.append(body.note)
         if isinstance(body, RequestSent):
@@ -124,22 +131,20 @@ def departures(session: Session) -> dict[str, Any]:
             misses += [{"at": at, **asdict(one)} for one in waiting]
             waiting = []
         if isinstance(body, EpochEntry):
-            left = [
-                {
-                    "id": one.object_id,
-                    "tokens": one.tokens,
-                    "why": one.why,
-                    "tool": rows[one.call_id].tool if one.call_id in rows else "",
-                    "what": rows[one.call_id].description if one.call_id in rows else "",
-                }
-                for one in body.paged
-            ]
+            left = [_left_view(one, rows) for one in body.paged]
             back = [one.call_id for one in body.restored]
             told = {"number": body.number, "at": at, "reason": body.reason, "left": left, "back": back}
             found.append({**told, "turns": len(body.turns)})
     misses += [{"at": None, **asdict(one)} for one in waiting]
-    text = "\n".join((_told(found), *map(_miss_line, misses)))
-    return {"session": session.name, "epochs": found, "misses": misses, "text": text, "failure": None}
+    text = "\n".join((_told(found, previews), *map(_miss_line, misses)))
+    told = {"epochs": found, "previews": previews, "misses": misses}
+    return {"session": session.name, **told, "text": text, "failure": None}
+
+
+def _left_view(one: PagedOut, rows: Mapping[str, InWindow]) -> dict[str, Any]:
+    row = rows.get(one.call_id)
+    about = {"tool": "", "what": ""} if row is None else {"tool": row.tool, "what": row.description}
+    return {"id": one.object_id, "tokens": one.tokens, "why": one.why, **about}
 
 
 def _miss_line(one: Mapping[str, Any]) -> str:
@@ -153,7 +158,7 @@ def _moment(at: float | None) -> str:
     return "not sent yet" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _told(epochs: Sequence[Mapping[str, Any]]) -> str:
+def _told(epochs: Sequence[Mapping[str, Any]], previews: Sequence[Mapping[str, Any]]) -> str:
     lines: list[str] = []
     for one in epochs:
         turns = f", {one['turns']} whole turns left" if one["turns"] else ""
@@ -161,12 +166,17 @@ def _told(epochs: Sequence[Mapping[str, Any]]) -> str:
         lines.append(
             f"epoch {one['number']}, {_moment(one['at'])}: {one['reason']}; {len(one['left'])} left{turns}{back}"
         )
-        lines += [
-            "  ".join(filter(None, (f"  {left['id']}", f"{left['tokens']:,} tokens", left["tool"], left["what"])))
-            + (f"  an edit will hardly quote it: {left['why']}" if left["why"] else "")
-            for left in one["left"]
-        ]
-    return "\n".join(lines) or "no epoch was opened, so nothing has left; big outputs may have entered as previews"
+        lines += map(_left_line, one["left"])
+    lines = lines or ["no epoch was opened, so nothing has left"]
+    if previews:
+        lines.append(f"{len(previews)} large outputs entered as previews, before any request showed them whole:")
+    return "\n".join((*lines, *map(_left_line, previews)))
+
+
+def _left_line(left: Mapping[str, Any]) -> str:
+    parts = (f"  {left['id']}", f"{left['tokens']:,} tokens", left["tool"], left["what"])
+    doubt = f"  an edit will hardly quote it: {left['why']}" if left["why"] else ""
+    return "  ".join(filter(None, parts)) + doubt
 
 
 def say(session: Session, text: str) -> dict[str, Any]:

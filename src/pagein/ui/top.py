@@ -42,6 +42,7 @@ _STORED: Final = (
 _CALLS: Final = ("at", "prompt", "from cache", "output", "dollars", "saved", "left", "epoch", "model", "cache missed")
 _RESULTS: Final = ("stands as", "tool", "tokens", "marks", "what", "id")
 _ABSENT: Final = "-"
+_NO_SESSION: Final = "No call since this gateway started; s shows the sessions of the store."
 
 Answer = Mapping[str, Any]
 Order = tuple[str, str]
@@ -77,7 +78,10 @@ class Top(App[None]):
 
     TITLE = "pagein top"
     CSS = "#sessions { height: 2fr; } #results { height: 3fr; } Static { padding: 0 1; } .hidden { display: none; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS: ClassVar[list[BindingType]] = [  # those that lead on come first: a narrow screen cuts the last
+        Binding("q", "quit", "quit"),
+        Binding("s", "past", "past"),
+        Binding("z", "undo", "undo"),
         Binding("p", "order('pin')", "pin"),
         Binding("u", "order('unpin')", "unpin"),
         Binding("v", "order('veto')", "veto"),
@@ -87,9 +91,6 @@ class Top(App[None]):
         Binding("o", "order('off')", "off"),
         Binding("n", "order('on')", "on"),
         Binding("f", "file", "file"),
-        Binding("z", "undo", "undo"),
-        Binding("s", "past", "past"),
-        Binding("q", "quit", "quit"),
         Binding("escape", "no_file", show=False),
         Binding("ctrl+c", "quit", show=False, priority=True),  # as every other command ends
     ]
@@ -241,7 +242,7 @@ class Top(App[None]):
         )
         inside = found.get("inside")
         objects = inside["objects"] if inside else []
-        about = f"Window of {name}" if inside else str(found.get("why") or "")
+        about = f"Window of {name}" if inside else str(found.get("why") or ("" if sessions else _NO_SESSION))
         self.query_one("#about", Static).update(escape(plain(about)))
         rows = {one["call"]: _result_row(one) for one in reversed(objects)}
         _fill(self._table("results"), rows, self._target())

@@ -53,6 +53,11 @@ async def ordered(page: Page, words: str) -> None:
     await page.until(f"{HEARD}.includes({json.dumps(words)})")
 
 
+async def first_title(page: Page) -> str:
+    await page.until("document.querySelector('#overview tbody a') !== null")
+    return str(await page.value("document.querySelector('#overview tbody a').textContent"))
+
+
 @needs_browser
 def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_calls_come(
     worked: tuple[str, str, Path], tmp_path: Path
@@ -62,6 +67,7 @@ def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_ca
     async def go() -> None:
         async with browsing(with_token(url, token) + "/", tmp_path) as page:
             await page.look(420)
+            assert (await first_title(page)).startswith("fix the build"), "the first list that is drawn has titles"
             await page.until("document.querySelector('.parts table') !== null")
             await page.value(PART)
             await page.until("document.querySelector('.part-card pre') !== null")
@@ -132,8 +138,13 @@ def test_after_a_restart_the_page_still_has_the_session_with_its_calls_and_what_
             await page.until("document.querySelector('#totals tbody tr') !== null")
             await page.value("document.querySelector('#stored a').click()")
             await page.until("document.querySelector('#inside h3') !== null")
+            await page.until("document.activeElement.closest('#inside h2') !== null")
+            place = await page.value("[document.activeElement.getBoundingClientRect().top, innerHeight]")
+            assert isinstance(place, list)
+            assert -2 < place[0] < place[1], "the chosen session is in sight, and has the focus"
             text = await page.text()
             assert "from before this gateway's start" in text
+            assert "last seven days, 3 calls" in str(await page.value("document.querySelector('#days').textContent"))
             misses = "document.querySelector('#inside [aria-label=\"Where the cache fell short\"] tbody').textContent"
             assert "the client" in str(await page.value(misses))
             assert "the instructions" in str(await page.value(misses))

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.names import ContentHash
 from pagein.store.sql.packed_bytes import BUNDLE, MEMBER, pack_bundle, unpack
+from pagein.store.sql.sqlite_schema import MIGRATIONS
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.object_store import a_file, object_number, put
 
 pytestmark = pytest.mark.damages_store
-LATER_STEPS = ("bundles of blobs", "versions without an index of hashes", "segments of records", "answers by number")
+LATER_STEPS = [name for name, _ in MIGRATIONS[[name for name, _ in MIGRATIONS].index("bundles of blobs") :]]
 LINES = [f"{zlib.crc32(b'%d' % number):08x} is line {number} of a log of the service" for number in range(3_000)]
 CONTENTS = [
     "\n".join(LINES[(first * 7) % 90 : (first * 7) % 90 + 40]).encode() + b" %d" % first for first in range(120)
@@ -122,6 +123,7 @@ def test_a_file_of_an_older_form_is_read_and_bundled_as_it_grows(tmp_path: Path)
         rows.execute("DROP TABLE record_segment")
         rows.execute("DROP INDEX version_in_full")
         rows.execute("DROP TABLE answer")
+        rows.execute("DROP TABLE reference_segment")
         rows.executemany("DELETE FROM migration WHERE name = ?", [(name,) for name in LATER_STEPS])
     with closing(SqliteUpkeep(path)) as store:
         assert [store.get(name) for name in old] == CONTENTS[:10]

@@ -4,6 +4,7 @@ import itertools
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,7 @@ def store(
 def test_versions_answer_the_same_from_segments(
     store: SqliteUpkeep | PostgresUpkeep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pagein.store.sql.sql_segments._MOST", 10)
+    monkeypatch.setattr("pagein.store.sql.sql_versions.RECORDS", replace(RECORDS, most=10))
     for number in range(45):
         put(store, a_file(1 + number % 7, f"content {number}"))
     before = (store.log(), [store.history(object_number(one)) for one in range(1, 8)])

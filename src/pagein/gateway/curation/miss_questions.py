@@ -3,14 +3,13 @@
 Rules of this file
 ------------------
 1. The question is a field of the body. No header changes, because caches depend on headers.
-2. A request names the answer to the request before it on its branch: that which begins with most of the same messages.
+2. A request names the answer to the request before it on its branch, as the journal has it, also of another process.
 3. A client that asks itself is left alone. So is an upstream that refused the question once, for good.
 """
 
 import contextlib
 import os
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -22,7 +21,6 @@ from pagein.gateway.curation.outgoing_request import Body, OutgoingRequest
 from pagein.gateway.http.headers import value_of
 from pagein.model.json_text import encode_json, object_fields
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.streams.model_reply import ModelReply
 
 Send: TypeAlias = Callable[[Body], AbstractAsyncContextManager[ClientResponse]]
 
@@ -30,8 +28,6 @@ REFUSED: Final = (
     "The provider at {} refused to be asked why its cache was missed. The call went out again without the question, and "
     "pagein does not ask there any more. To ask again, remove the file {}."
 )
-_SESSIONS: Final = 512
-_BRANCHES: Final = 16
 _REFUSED: Final = 400
 _NAME: Final = "no-cache-questions"
 
@@ -45,7 +41,7 @@ def default_refusals() -> Path:
 
 
 class MissQuestions:
-    """The questions of a gateway, and the answers that they name. Used by one event loop.
+    """The questions of a gateway. Used by one event loop.
 
     file: the upstreams that refused, a line each
     notice: told of a refusal
@@ -57,7 +53,6 @@ class MissQuestions:
         self._notice = notice
         self._is_on = is_on
         self._refused = _read_lines(file) if is_on else set()
-        self._answered: OrderedDict[str, deque[tuple[Sequence[str], str]]] = OrderedDict()
 
     @asynccontextmanager
     async def ask(self, outgoing: OutgoingRequest, send: Send, upstream: str) -> AsyncIterator[ClientResponse]:
@@ -82,21 +77,10 @@ class MissQuestions:
         question = format_named(prepared.api).cache.miss_question
         if question is None or value_of(outgoing.headers, "content-encoding"):
             return None
-        field, value = question(self._answer_before(prepared))
+        field, value = question((prepared.before.answer or None) if prepared.before is not None else None)
         if _has_field(body, field):
             return None
         return body.rstrip()[:-1] + b"," + encode_json(field) + b":" + encode_json(value) + b"}"
-
-    def note_answer(self, outgoing: OutgoingRequest, reply: ModelReply) -> None:
-        """Remember an answer, which the next request on the branch names."""
-        prepared = _prepared(outgoing)
-        if not self._is_on or not reply.id or prepared is None or prepared.sent is None:
-            return
-        answered = self._answered.setdefault(prepared.session, deque(maxlen=_BRANCHES))
-        answered.appendleft((tuple(prepared.sent.theirs), reply.id))
-        self._answered.move_to_end(prepared.session)
-        if len(self._answered) > _SESSIONS:
-            self._answered.popitem(last=False)
 
     def _note_refusal(self, upstream: str) -> None:
         """Ask this upstream no more, in later processes either if the file can be written."""
@@ -107,26 +91,11 @@ class MissQuestions:
             with os.fdopen(os.open(self._file, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "a") as opened:
                 opened.write(upstream + "\n")
 
-    def _answer_before(self, prepared: PreparedRequest) -> str | None:
-        """Return the name of the answer to the request before, the newest with most of the same messages; None without one."""
-        theirs = () if prepared.sent is None else prepared.sent.theirs
-        found = [(_shared(one, theirs), name) for one, name in self._answered.get(prepared.session, ())]
-        most, name = max(found, key=lambda one: one[0], default=(0, ""))
-        return name if most else None
-
 
 def _prepared(outgoing: OutgoingRequest) -> PreparedRequest | None:
     """Return the engine's request, if it was sent as decided."""
     prepared = None if outgoing.decision is None else outgoing.decision.curated.prepared
     return None if prepared is None or prepared.sent is None else prepared
-
-
-def _shared(some: Sequence[str], others: Sequence[str]) -> int:
-    """Return the number of messages that two requests begin with. A name covers everything before it."""
-    for place in range(min(len(some), len(others)), 0, -1):
-        if some[place - 1] == others[place - 1]:
-            return place
-    return 0
 
 
 def _has_field(body: bytes, field: str) -> bool:

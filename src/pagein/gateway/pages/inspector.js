@@ -2,7 +2,7 @@
 // The window as it went out, one part of it, orders about it, and the sessions of the store. Clicks are read from data-act, because patching keeps old elements.
 const PARTS_SHOWN = 200, FEW = 3, STORED_EVERY = 20000, PENDING_EVERY = 1200;
 const seen = { name: "", at: 0, prompt: null, history: null, off: false, part: null, undo: [], told: "", failed: false };
-const stored = { found: null, asked: 0, words: "", by: "day", titles: new Map() };
+const stored = { found: null, asked: 0, words: "", by: "day", titles: new Map(), untitled: new Set() };
 
 const dollars = (usd) => usd === null || usd === undefined ? "–" : (usd < 0 ? "−" : "") + (usd !== 0 && Math.abs(usd) < 0.01 ? (100 * Math.abs(usd)).toFixed(2) + " ¢" : "$" + Math.abs(usd).toFixed(2));
 const day = (at) => at === null ? "" : new Date(at * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
@@ -138,7 +138,7 @@ function time_line(calls) {
 }
 function past_session(name, found) {
   const view = stored.found && stored.found.sessions ? stored.found.sessions.find((one) => one.name === name) : null;
-  const head = [made("h2", null, "Session " + (view && view.title || name)), made("p", { class: "soft" }, [name, view && view.agent, view && view.project, view && view.models.join(", "), "from before this gateway's start"].filter(Boolean).join(" · "))];
+  const head = [made("h2", { tabindex: "-1" }, "Session " + (view && view.title || name)), made("p", { class: "soft" }, [name, view && view.agent, view && view.project, view && view.models.join(", "), "from before this gateway's start"].filter(Boolean).join(" · "))];
   const calls = seen.history || [];
   const inner = found.inside ? [...composition(found.inside.window), ...epochs(found.inside, calls.some((call) => call.epoch)), ...pay_back(calls), ...objects(found.inside)] : [made("p", { class: "soft" }, found.why || found.error)];
   return [...head, ...picture(calls), ...inner, ...doctor([...calls].reverse(), day), ...time_line(calls)];
@@ -162,6 +162,10 @@ function totals(found) {
   const chooser = made("div", { class: "orders", role: "group", "aria-label": "Totals by" }, ...Object.keys(BYS).map((one) => made("button", { type: "button", "data-act": "by", "data-by": one, "data-key": one, "aria-pressed": stored.by === one ? "true" : "false" }, "by " + BYS[one])));
   return [made("h2", null, "Totals of the store"), made("p", { class: "soft" }, "Every answered call that pagein stored, each counted once. Calls that passed untouched are not stored, and not in here." + (found.pending ? " " + plural(found.pending, "session") + " still to be read." : "")), tally, sparkline(all.day.filter((one) => one.name !== "unknown")), chooser, table("Totals by " + BYS[stored.by], columns, rows.slice(0, 60), "No call yet.")];
 }
+const WITHOUT = "What the same calls would have cost with nothing taken out, by pagein's reckoning: with the settings in force against none.";
+function days(found) {
+  return tiles([["today", "since midnight", found.today], ["the last seven days", "", found.week]].flatMap(([label, more, one]) => [[dollars(one.usd), label + ", " + plural(one.calls, "call") + " at list prices", "", more], [dollars(one.saved), "saved " + (label === "today" ? "today" : "in these days") + "; without pagein " + dollars(one.usd + one.saved), one.saved < 0 ? "bad" : one.saved > 0 ? "good" : "", WITHOUT]]));
+}
 function stored_sessions() {
   const found = stored.found;
   if (!found || found.error) return found ? [made("p", { class: "soft" }, found.error)] : [];
@@ -182,11 +186,18 @@ async function ask_stored(force) {
     if (!words) stored.titles = new Map((found.sessions || []).map((one) => [one.name, one.title]));
     byId("stored-part").hidden = false;
     draw_stored();
-    if (is_first && stored.titles.size) refresh();
+    if (is_first) refresh();
   } catch (problem) { /* the page says elsewhere that the gateway does not answer */ }
+}
+async function ask_titles(sessions) {
+  const names = sessions.map((one) => one.name).filter((name) => !stored.titles.has(name) && !stored.untitled.has(name));
+  if (!names.length) return;
+  names.forEach((name) => stored.untitled.add(name)); // each is waited for once, and no longer than a moment
+  await Promise.race([ask_stored(true), new Promise((done) => setTimeout(done, PENDING_EVERY))]);
 }
 function draw_stored() {
   show(byId("stored"), ...stored_sessions());
+  show(byId("days"), ...(stored.found && stored.found.week && stored.found.totals.whole.calls ? [days(stored.found)] : []));
   show(byId("totals"), ...(stored.found && stored.found.totals ? totals(stored.found) : []));
 }
 

@@ -17,7 +17,7 @@ from typing import Final
 from pagein.model.cache_notes import CacheMissNote
 from pagein.model.entries import Entry, EntryId, EpochEntry, MessageEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import ClientNote, FurtherUsageNote, PrefixDigests, RecallNote, UsageNote
-from pagein.model.messages import UnreadableLine, Usage
+from pagein.model.messages import Message, UnreadableLine, Usage
 from pagein.policy.clients.client_prompts import user_words
 from pagein.providers.prices.price_lookup import cost, newest_prices
 
@@ -123,7 +123,7 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
         here = states.get(entry.parent, _START)
         match entry.body:
             case MessageEntry(message=message) if not title:
-                title = " ".join(user_words(message).split())[:_LONGEST_TITLE]
+                title = _words_in(message)
             case EpochEntry() as epoch:
                 here = replace(here, epoch=epoch)
             case RequestSent() as sent:
@@ -145,6 +145,16 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
                 pass
         states[entry.id] = here
     return JournalSummary(title, client, tuple(calls))
+
+
+def first_words(entries: Iterable[Entry | UnreadableLine]) -> str:
+    """Return the title of a session, and read its journal only so far; "" without words of the user."""
+    bodies = (one.body for one in entries if isinstance(one, Entry))
+    return next((words for one in bodies if isinstance(one, MessageEntry) and (words := _words_in(one.message))), "")
+
+
+def _words_in(message: Message) -> str:
+    return " ".join(user_words(message).split())[:_LONGEST_TITLE]
 
 
 def _uncounted(state: _BranchState, counted: set[EntryId | None]) -> _BranchState:

@@ -23,6 +23,7 @@ from pagein.store.sql.sqlite_schema import (
     REFERENCE_SEGMENTS,
     SNAPSHOT_TABLE,
     TIME_INDEX,
+    UNUSED_KEYS,
 )
 
 # The order matters: the pattern for generated numbers comes before the pattern for plain numbers. COLLATE "C" compares code points, as
@@ -155,4 +156,5 @@ STEPS: Final[Steps] = (
         "segments of references",
         (*map(dialect, REFERENCE_SEGMENTS), "ALTER TABLE reference_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
     ),
+    ("fewer lookup keys", (UNUSED_KEYS,)),
 )

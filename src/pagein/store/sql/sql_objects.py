@@ -33,7 +33,7 @@ from pagein.store.sql.sql_answers import (
 )
 from pagein.store.sql.sql_backlinks import references_to
 from pagein.store.sql.sql_blobs import SqlBlobs, load_blob, put_blob, raw
-from pagein.store.sql.sql_lookups import put_keys
+from pagein.store.sql.sql_lookups import drop_unused_keys, put_keys
 from pagein.store.sql.sql_queries import conditions, with_stored_names
 from pagein.store.sql.sql_references import note_pin, put_links_again, put_references, reference_in
 from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
@@ -53,7 +53,7 @@ class SqlObjects(SqlBlobs):
         if done:
             return done
         with self._database.open_writer() as rows:
-            return merge_records(rows) or pack_references(rows) or move_answers(rows)
+            return merge_records(rows) or pack_references(rows) or move_answers(rows) or drop_unused_keys(rows)
 
     def write(self, write: Write) -> Outcome:
         sealed = SealedDraft.of(write.draft)

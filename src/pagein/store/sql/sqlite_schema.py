@@ -118,6 +118,9 @@ RECORD_TABLES: Final = (
     # versions of an older form, with the record in their row
     "CREATE INDEX version_in_full ON version(sequence) WHERE length(record) > 0",
 )
+UNUSED_KEYS: Final = """INSERT INTO layer(name, place, version)
+  SELECT 'store.keys', max(number), '1' FROM document HAVING max(number) IS NOT NULL"""
+"""Objects of an older store have keys that are no longer stored (`sql_lookups.drop_unused_keys`)."""
 ANSWER_TABLE: Final = """CREATE TABLE answer(
          number INTEGER PRIMARY KEY, rest BLOB NOT NULL, sequence INTEGER NOT NULL, change INTEGER NOT NULL)"""
 """The answers to requests of the indexer (`sql_answers.py`). change: place in the list of changes"""
@@ -228,6 +231,7 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("segments of records", RECORD_TABLES),
     ("answers by number", (ANSWER_TABLE,)),
     ("segments of references", REFERENCE_SEGMENTS),
+    ("fewer lookup keys", (UNUSED_KEYS,)),
 )
 
 

@@ -24,10 +24,9 @@ from pagein.store.sql.packed_references import unpack_all_references
 from pagein.store.sql.sql_blobs import load_blob
 from pagein.store.sql.sql_journals import note_texts
 from pagein.store.sql.sql_lookups import put_keys
-from pagein.store.sql.sql_queries import VERSION
 from pagein.store.sql.sql_references import put_references, reference_in
 from pagein.store.sql.sql_rows import decode_text, encode_text
-from pagein.store.sql.sql_versions import RECORD, version_in, with_records
+from pagein.store.sql.sql_versions import RECORD, VERSION, version_in, with_records
 from pagein.store.sql.sqlite_schema import APPLICATION_ID
 from pagein.store.sql.target_keys import target_key
 from pagein.store.sqlite.readonly_file import LOG
