@@ -16,6 +16,7 @@ _HOLDING: Final = (
     "line_text",
     "object",
     "entry",
+    "line_segment",
     "version",
     "record_segment",
     "reference",
