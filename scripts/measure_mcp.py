@@ -35,7 +35,7 @@ from tests.agents.reread_job import reread_job
 
 from pagein.simulator import Record
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "mcp-measured.md"
+OUT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "mcp-measured.md"
 NAMES = {"claude-code": "Claude Code", "codex": "codex", "opencode-anthropic": "opencode"}
 WAYS = (("alone", False, False), ("server", True, False), ("gateway", False, True), ("both", True, True))
 TABLE = """
@@ -45,8 +45,8 @@ TABLE = """
 HEAD = """\
 # Real coding agents with the MCP server
 
-Two jobs, each four times for each agent: alone, with the [MCP server](mcp.md), through the [gateway](gateway.md), and with both on one store. The model's
-answers are scripted, and the provider is [simulated](reference/provider.md). With the server, the model reads by its tool `read`; a file that it is
+Two jobs, each four times for each agent: alone, with the [MCP server](../mcp.md), through the [gateway](../gateway.md), and with both on one store. The model's
+answers are scripted, and the provider is [simulated](provider.md). With the server, the model reads by its tool `read`; a file that it is
 about to edit it reads first by the agent's own tool, as Claude Code and opencode demand. No receipt is quoted: the gateway or the transcript proves.
 
 Written by `scripts/measure_mcp.py` on {day}.
@@ -61,7 +61,7 @@ rule that its window lost, and finds it: with the server by `search` and `peek`,
     "long": """
 ## Outputs of commands
 
-The job of [clients-measured.md](reference/clients-measured.md): three prompts in one conversation, with reads, edits, repeated reads, and commands with large
+The job of [clients-measured.md](clients-measured.md): three prompts in one conversation, with reads, edits, repeated reads, and commands with large
 outputs. It reads little twice: nearly all of its window are outputs of commands, which the server does not see.
 """,
 }

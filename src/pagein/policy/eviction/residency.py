@@ -110,7 +110,7 @@ class Residency:
 
 
 PRICED: Final = Residency()
-"""Default settings. The figures are from replays of recorded sessions (docs/residency.md)."""
+"""Default settings. The figures are from replays of recorded sessions (docs/reference/residency.md)."""
 
 
 @dataclass(frozen=True, slots=True)
