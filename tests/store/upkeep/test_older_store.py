@@ -21,7 +21,7 @@ from pagein.upkeep import check_store
 OLD = Path(__file__).parents[2] / "fixtures" / "stores" / "whole-records.pagein.gz"
 IN_ROWS = "SELECT count(*) FROM version WHERE length(record) > 0"
 TO_MOVE = f"""SELECT ({IN_ROWS}) + (SELECT count(*) FROM unsealed)
-  + (SELECT count(*) FROM entry WHERE length(line) > 0)"""
+  + (SELECT count(*) FROM entry WHERE length(line) > 0)"""  # noqa: S608 - constants
 MOVE = """
 import sys
 from pathlib import Path
