@@ -48,8 +48,8 @@ _AT_ONCE: Final = 500
 class SqlObjects(SqlBlobs):
     """An ObjectStore in a SQL database."""
 
-    def bundle_more(self) -> int:
-        done = super().bundle_more()
+    def bundle_more(self, *, rest: bool = False) -> int:
+        done = super().bundle_more(rest=rest)
         if done:
             return done
         with self._database.open_writer() as rows:
