@@ -21,6 +21,7 @@ from pagein.store.sql.sqlite_schema import (
     OBJECT_TABLES,
     RECORD_TABLES,
     REFERENCE_SEGMENTS,
+    SESSION_TABLE,
     SNAPSHOT_TABLE,
     TIME_INDEX,
     UNUSED_KEYS,
@@ -157,4 +158,5 @@ STEPS: Final[Steps] = (
         (*map(dialect, REFERENCE_SEGMENTS), "ALTER TABLE reference_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
     ),
     ("fewer lookup keys", (UNUSED_KEYS,)),
+    ("sessions of versions as numbers", (*map(dialect, SESSION_TABLE),)),
 )

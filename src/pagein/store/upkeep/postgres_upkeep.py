@@ -17,6 +17,7 @@ _HOLDING: Final = (
     "object",
     "entry",
     "version",
+    "writer_session",
     "record_segment",
     "reference",
     "reference_segment",

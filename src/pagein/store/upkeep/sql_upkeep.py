@@ -25,6 +25,7 @@ from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_journals import load_line, put_texts, remove_blob
 from pagein.store.sql.sql_layers import NOBODY
 from pagein.store.sql.sql_rows import Row, Rows
+from pagein.store.sql.sql_versions import SESSION
 
 _PAGE: Final = 500
 # a member of a bundle takes its share of the bundle
@@ -120,9 +121,8 @@ class SqlUpkeep(SqlBlobs):
                 rows.execute("DELETE FROM entry WHERE session = ?", (name,))
                 rows.execute("DELETE FROM session WHERE name = ?", (name,))
                 rows.execute("DELETE FROM life WHERE session = ?", (name,))
-                rows.execute(
-                    "UPDATE version SET writer = ? WHERE session = ? AND writer = ?", (ARCHIVED, name, INDEXER)
-                )
+                made = f"UPDATE version SET writer = ? WHERE {SESSION} = ? AND writer = ?"  # noqa: S608 -- a constant
+                rows.execute(made, (ARCHIVED, name, INDEXER))
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         secret = self.secret()
