@@ -15,6 +15,7 @@ from pagein.store.sql.sqlite_schema import (
     DROPPED_INDEX,
     FORGETTING_TABLES,
     LAYER_TABLE,
+    LINE_TABLES,
     LINE_TEXT_TABLE,
     LOOKUP_TABLES,
     MOVED_TEXTS,
@@ -24,6 +25,7 @@ from pagein.store.sql.sqlite_schema import (
     SESSION_TABLE,
     SNAPSHOT_TABLE,
     TIME_INDEX,
+    UNSEALED,
     UNUSED_KEYS,
 )
 
@@ -158,5 +160,10 @@ STEPS: Final[Steps] = (
         (*map(dialect, REFERENCE_SEGMENTS), "ALTER TABLE reference_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
     ),
     ("fewer lookup keys", (UNUSED_KEYS,)),
+    (
+        "segments of journal lines",
+        (*map(dialect, LINE_TABLES), "ALTER TABLE line_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
+    ),
+    ("large bundles", (*map(dialect, UNSEALED),)),
     ("sessions of versions as numbers", (*map(dialect, SESSION_TABLE),)),
 )

@@ -298,7 +298,9 @@ def _check_version(connection: sqlite3.Connection, label: str, schema: Schema) -
         return
     steps = f"(schema {done}, this one knows {known})"
     if done > known:
-        raise StoreError(f"{label} was written by a newer pagein {steps}")
+        raise StoreError(
+            f"{label} was written by a newer pagein {steps}; update pagein, or name another store by --store"
+        )
     raise StoreError(f"{label} was written by an older pagein {steps}, and cannot be brought up to date: {_REMEDY}")
 
 

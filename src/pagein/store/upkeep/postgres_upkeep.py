@@ -16,6 +16,7 @@ _HOLDING: Final = (
     "line_text",
     "object",
     "entry",
+    "line_segment",
     "version",
     "writer_session",
     "record_segment",

@@ -23,6 +23,7 @@ from pagein.model.writes import keys_of
 from pagein.store.sql.packed_references import unpack_all_references
 from pagein.store.sql.sql_blobs import load_blob
 from pagein.store.sql.sql_journals import note_texts
+from pagein.store.sql.sql_lines import with_lines
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_references import put_references, reference_in
 from pagein.store.sql.sql_rows import decode_text, encode_text
@@ -42,6 +43,7 @@ from pagein.store.upkeep.salvage import (
 from pagein.store.upkeep.sqlite_pages import MAGIC, Bytes, Pages
 
 _LOST_LINE = b""
+_AT_ONCE = 500
 
 
 def rebuilt(damaged: Path, made: Path) -> SalvageReport:
@@ -134,9 +136,13 @@ def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None
 
 
 def _note_texts(rows: sqlite3.Connection) -> None:
-    for number, codec, line in rows.execute("SELECT number, codec, line FROM entry").fetchall():
-        with contextlib.suppress(DamagedBlob):
-            note_texts(rows, number, codec, line)
+    query = "SELECT number, codec, line FROM entry WHERE number > ? ORDER BY number LIMIT ?"
+    page: Sequence[tuple[int, int, bytes]] = rows.execute(query, (-1, _AT_ONCE)).fetchall()
+    while page:
+        for number, codec, line in with_lines(rows, page):
+            with contextlib.suppress(DamagedBlob):
+                note_texts(rows, number, codec, line)
+        page = rows.execute(query, (page[-1][0], _AT_ONCE)).fetchall()
 
 
 def _note_targets(rows: sqlite3.Connection) -> None:
