@@ -58,21 +58,31 @@ from pagein.providers.caches.cache_doctor import Diagnosis
 from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
 from pagein.providers.validity import Api, ValidityRule
 from pagein.providers.wire import RULES, format_named
+from pagein.replay.policies.ablation import LAYERS
 from pagein.settings.keys import CHILDREN, ENGINE, GATEWAY, MCP, PI
 from pagein.settings.kinds import Key
 from pagein.settings.sources import NAME, VARIABLE
 from pagein.tools.brief import answer_call, definitions
+from pagein.tools.calls import Offer
+from pagein.tools.delegation_tools import BATCH, QUERY
+from pagein.tools.expand import EXPAND
+from pagein.tools.ingest import INGEST
+from pagein.tools.peek import PEEK
 from pagein.tools.reading.argument_matrix import matrix_table
 from pagein.tools.reading.read_problems import code_table
+from pagein.tools.search import SEARCH
+from pagein.tools.version_tools import HISTORY, SELECT
+from pagein.tools.window_tools import PIN
 from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, BillColumn
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
 RESIDENCY = ROOT / "docs" / "residency.md"
-PI_PAGE = ROOT / "docs" / "hosts" / "pi.md"
+PI_PAGE = REFERENCE / "pi.md"
 RESULTS = ROOT / "docs" / "residency-results.md"
-BENCHMARKS = ROOT / "docs" / "benchmarks.md"
+TOOLS_PAGE = REFERENCE / "tools.md"
+BENCHMARKS = REFERENCE / "benchmarks.md"
 COMPARISON = ROOT / "docs" / "comparison.md"
 NOTICE = "<!-- Written by scripts/generate_docs.py (make docs checks it); edit the code, not this page. -->"
 
@@ -88,6 +98,7 @@ def main() -> int:
         REFERENCE / "rules.md": request_rules(),
         REFERENCE / "settings.md": settings(),
         REFERENCE / "tiers.md": tiers(),
+        TOOLS_PAGE: with_arguments(_read(TOOLS_PAGE)),
         README: with_corpus_figures(_read(README), figures_of_readme()),
         RESULTS: with_corpus_figures(_read(RESULTS), figures_of_results()),
         RESIDENCY: with_residency_rules(_read(RESIDENCY)),
@@ -379,6 +390,8 @@ def json_bill() -> str:
     for name in (name for name in order if name in _reachable(by_name)):
         parts += _type(by_name[name])
     parts += ["## Policies", "", *(f"- `{name}`: {meaning}" for name, meaning in POLICY_MEANINGS.items()), ""]
+    parts += ["## Layers", "", "What `--without` takes away.", ""]
+    parts += [*(f"- `{name}`: {layer.does}" for name, layer in LAYERS.items()), ""]
     parts += ["## Columns of the tables", "", *_columns((*COST, *DEEDS[1:])), ""]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -441,7 +454,8 @@ by what is new in a request:
 
 ```
 
-A rule that depends on the model refuses only what is documented for it; a model that is not in the table below is refused nothing
+The sources are the vendors' documentation, for Chat and Responses error texts in public issues of client projects, read between 2026-08-22
+and 2026-11-21. A rule that depends on the model refuses only what is documented for it; a model that is not in the table below is refused nothing
 for what it is. Thinking is compared with what is known of the answers it came with (`with_request`), headers and account only where
 they are told (`target`)."""
 
@@ -488,6 +502,21 @@ def read_tool() -> str:
     intro = "Of the [tool `read`](../read.md) with a mode. An argument belongs to the modes whose columns say *yes*."
     lines = [NOTICE, "", "# Arguments and errors of `read`", "", intro, "", "## Arguments", "", *matrix_table()]
     return "\n".join([*lines, "", "## Codes of errors", "", *code_table(), ""])
+
+
+def with_arguments(page: str) -> str:
+    """The page of the tools with the arguments of each from its schema."""
+    for tool in (PEEK, SEARCH, EXPAND, SELECT, HISTORY, PIN, INGEST, QUERY, BATCH):
+        page = _between(page, tool.name, _arguments(tool))
+    return page
+
+
+def _arguments(tool: Offer) -> Iterator[str]:
+    required = tool.schema.get("required", ())
+    yield from ("| argument | | default |", "|---|---|---|")
+    for name, about in tool.schema["properties"].items():
+        says = about["description"].rstrip(".").replace("|", "\\|")
+        yield f"| `{name}` | {says} | {'required' if name in required else about.get('default', '')} |"
 
 
 def journal_notes() -> str:

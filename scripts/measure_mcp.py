@@ -46,7 +46,7 @@ HEAD = """\
 # Real coding agents with the MCP server
 
 Two jobs, each four times for each agent: alone, with the [MCP server](mcp.md), through the [gateway](gateway.md), and with both on one store. The model's
-answers are scripted, and the provider is [simulated](provider.md). With the server, the model reads by its tool `read`; a file that it is
+answers are scripted, and the provider is [simulated](reference/provider.md). With the server, the model reads by its tool `read`; a file that it is
 about to edit it reads first by the agent's own tool, as Claude Code and opencode demand. No receipt is quoted: the gateway or the transcript proves.
 
 Written by `scripts/measure_mcp.py` on {day}.
@@ -62,7 +62,7 @@ row both results have the rule. opencode with the server alone gets no marker: i
     "long": """
 ## Outputs of commands
 
-The job of [clients-measured.md](clients-measured.md): three prompts in one conversation, with reads, edits, repeated reads, and commands with large
+The job of [clients-measured.md](reference/clients-measured.md): three prompts in one conversation, with reads, edits, repeated reads, and commands with large
 outputs. It reads little twice: nearly all of its window are outputs of commands, which the server does not see.
 """,
 }

@@ -1,9 +1,11 @@
-"""The examples of docs/layouts.md run, and those that promise to be short are."""
+"""The examples of docs/layouts.md run, those that promise to be short are, and its numbers are those of the settings."""
 
 import doctest
 from pathlib import Path
 
 import pytest
+
+from pagein.settings.keys import KEYS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "layouts.md"
 
@@ -22,3 +24,11 @@ def test_the_first_example_below_a_heading_is_short(heading: str, least: int, mo
     page = PAGE.read_text(encoding="utf-8")
     first = page.partition(f"## {heading}\n")[2].partition("```python")[2].partition("```")[0]
     assert least <= first.count(">>> ") + first.count("... ") <= most
+
+
+def test_the_bounds_of_what_is_active_are_those_of_the_settings() -> None:
+    words: dict[object, str] = {3: "three", 5: "five", 20: "20"}
+    calls, turns, by_hand = (words[KEYS[f"pool_{name}"].default] for name in ("calls", "turns", "by_hand"))
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"the last {calls} calls of a turn, in the last {turns} turns" in page
+    assert f"the newest {by_hand} activations without a pin" in page

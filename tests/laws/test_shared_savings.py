@@ -23,6 +23,7 @@ STEPS = st.builds(
     said=st.sampled_from((0, 50, 400, 5000)),
     told=st.sampled_from((10, 300, 3000, 20_000, 90_000)),
     wastes=st.sampled_from((0.0, 0.0, 0.0, 0.5, 1.0)),
+    rewrites=st.sampled_from((0.0, 0.0, 0.3, 0.7, 1.0)),
     is_silent=st.sampled_from((False,) * 9 + (True,)),
 )
 GROWING = [Step(0, 20.0, 400, 20_000)] * 40
@@ -52,6 +53,7 @@ def check(steps: list[Step]) -> SavingsStore:
 @example([Step(0, 1.0, 50, 300, wastes=1.0), *CROWD, *LATE])
 @example([Step(0, 310.0, 0, 10, is_silent=True), Step(0, 0.0, 0, 10, wastes=1.0)])
 @example([*CROWD, *(replace(one, is_silent=True) for one in CROWD), *LATE])
+@example([*(replace(one, rewrites=0.3) for one in GROWING), Step(0, 400.0, 50, 300)])
 def test_sessions_of_a_store_together_cost_at_most_two_percent_more(steps: list[Step]) -> None:
     check([*GROWING, *steps])
 

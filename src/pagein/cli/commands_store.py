@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
 
+from pagein.cli.agent_names import agent_name
 from pagein.cli.archive_access import (
     GivenWorkspace,
     Name,
@@ -109,7 +110,10 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     path: InPath = None,
     session: SessionName = None,
     agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="Only sessions of this agent: claude-code, codex, ...")
+        str | None,
+        typer.Option(
+            "--agent", metavar="NAME", help="Only sessions of this agent: claude-code, codex, ...", callback=agent_name
+        ),
     ] = None,
     chat: Annotated[
         str | None,

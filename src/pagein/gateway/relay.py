@@ -26,6 +26,7 @@ from pagein.gateway.child_route import ChildRoute
 from pagein.gateway.curation.child_asker import ChildAsker
 from pagein.gateway.curation.guarded_curator import CurationRequest, Guard
 from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveWindow, SleepClock, caps_in, kept_window
+from pagein.gateway.curation.miss_questions import MissQuestions, default_refusals
 from pagein.gateway.curation.outgoing_request import Body, BodyCopy, OutgoingRequest, sendable
 from pagein.gateway.curation.session_hints import EXTENSION, Hint, from_headers
 from pagein.gateway.http import headers as names
@@ -74,6 +75,7 @@ class Relay:
         self._children = ChildRoute(children, http, settings, self._proxies)
         self._clock = clock
         self.keep_alive = KeepAlive(guard, caps_in(settings), reporter, clock, switch.is_off)
+        self._questions = MissQuestions(default_refusals(), reporter.notice, is_on=settings.ask_cache_misses)
         self._afterwards: set[asyncio.Task[None]] = set()
         self.under_way = 0
         self.idle = asyncio.Event()
@@ -239,7 +241,8 @@ class Relay:
         address = URL(self._address(outgoing), encoded=True)
         tee: Tee | Answerer | None = None
         status = 0
-        method, first, given = request.method, outgoing.data, outgoing.headers
+        method, given = request.method, outgoing.headers
+        first = iter((given,))
         if outgoing.decision is not None:
             self.keep_alive.came(outgoing.decision.curated.conversation)
 
@@ -247,7 +250,7 @@ class Relay:
             return self._http.request(
                 method,
                 address,
-                headers=CIMultiDict(given if data is first else names.continuation_headers(given)),
+                headers=CIMultiDict(next(first, names.continuation_headers(given))),
                 data=sendable(data),
                 allow_redirects=False,
                 skip_auto_headers=names.NOT_ADDED,
@@ -255,7 +258,7 @@ class Relay:
             )
 
         try:
-            async with send(outgoing.data) as upstream:
+            async with self._questions.ask(outgoing, send, str(address.origin())) as upstream:
                 status = upstream.status
                 tee = self._make_reader(outgoing, upstream, send)
                 return await self._back(request, outgoing, upstream, tee)

@@ -98,7 +98,7 @@ def caller_ids(meta: object) -> tuple[str, str]:
 class AgentWindow(Protocol):
     """The window of the calling agent, as far as a gateway or a transcript proves the content."""
 
-    def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+    def standing(self, asked: ToolRequest, thread: str) -> Mapping[str, StandingReceipt]:
         """Return the receipts visible at a call, by the ids of the answered calls.
 
         Returns nothing if there is any doubt. Raises nothing.
@@ -241,9 +241,9 @@ class ToolAnswers:
 
         def look() -> Mapping[str, StandingReceipt]:
             found = _awaited(session.sent_windows, asked, session.sent_windows.standing)
-            if found is not None or self._window is None or not asked.id:
+            if found is not None or self._window is None:
                 return found or {}
-            return self._window.standing(asked.id, thread)
+            return self._window.standing(asked, thread)
 
         return look
 

@@ -10,7 +10,7 @@ Rules of this file
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, TypeVar, cast, get_args
 
 import msgspec
@@ -143,8 +143,14 @@ def _decode_tools(data: str) -> ToolsNote:
         return ToolsNote(None)
 
 
+def _encode_usage(note: UsageNote) -> str:
+    return _encode({**asdict(note.usage), "answer": note.answer}) if note.answer else _encode(note.usage)
+
+
 def _decode_usage(data: str) -> UsageNote:
-    return UsageNote(msgspec.json.decode(data, type=Usage))
+    usage = msgspec.json.decode(data, type=Usage)
+    answer = _record(data).get("answer", "") if '"answer"' in data else ""
+    return UsageNote(usage, answer if isinstance(answer, str) else "")
 
 
 def _decode_exchange(data: str) -> ExchangeNote:
@@ -359,13 +365,13 @@ KINDS: Final = (
     _kind("request.shown_once", ShownOnceNote),
     _mark("session.guarded", GuardReportNote()),
     _mark("request.passed", PassthroughNote()),
-    _kind("request.answered", UsageNote, lambda one: _encode(one.usage), _decode_usage),
+    _kind("request.answered", UsageNote, _encode_usage, _decode_usage),
     _kind("request.further", FurtherUsageNote),
     _kind("request.answer", memory_notes.AnswerNote, lambda one: one.message, memory_notes.AnswerNote, has_words=True),
     _kind("request.lease", CachedPrefixNote, _encode_set_fields("saved", "held", "anchored")),
     _kind("cache.verdict", CacheVerdictNote),
     _kind("cache.savings", CacheSavingsNote, _encode_set_fields("saved", "at")),
-    _kind("cache.miss", CacheMissNote),
+    _kind("cache.miss", CacheMissNote, _encode_set_fields("cause", "who", "tokens")),
     _kind("request.exchange", ExchangeNote, _encode_set_fields(), _decode_exchange, has_words=True),
     _kind("request.mended", RestoredMessagesNote, _encode_count, lambda data: RestoredMessagesNote(_count(data))),
     _kind("request.broken", BrokenNote, _encode_count, lambda data: BrokenNote(_count(data))),

@@ -29,6 +29,14 @@ class BlobStore(Protocol):
         """Store bytes and return their hash. name: the hash, where the caller has computed it from these bytes."""
         ...
 
+    def prepare(self, content: bytes, name: ContentHash) -> None:
+        """Do what a `put` of these bytes does before it needs the store, such as compressing them.
+
+        For large bytes, while something else has to be waited for. What is prepared serves the next `put` under this hash,
+        and stores nothing by itself.
+        """
+        ...
+
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
         """Store several contents in one transaction: every content or no content."""
         ...
@@ -50,7 +58,7 @@ class BlobStore(Protocol):
         ...
 
     def names(self) -> Iterator[ContentHash]:
-        """Return the hashes of every blob, in ascending order, as of the beginning of the iteration."""
+        """Return the hashes of every blob, in an order in which they are read fast, as of the beginning of the iteration."""
         ...
 
     def figures(self) -> tuple[int, int]:
