@@ -61,13 +61,13 @@ PRESETS: Final[Mapping[Preset, ResidencyPreset]] = {
         ResidencyPreset(
             "balanced",
             "file reads leave sooner, and so do the thinking of finished turns and, where a hook guards them, arguments",
-            replace(PRICED, rules=USUAL.at("balanced"), thinking="leaves"),
+            replace(PRICED, rules=USUAL.at("balanced"), thinking="leaves", shown_once=1000),
             SOON,
             "guarded",
         ),
         ResidencyPreset(
             "thrifty",
-            "lowest bill: also reads of the current task leave, so more edits must recall the text that they quote, and unused tools wait for a search",
+            "lowest bill: reads and outputs leave sooner still, so more edits must recall the text that they quote, and unused tools wait for a search",
             replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves", shown_once=500),
             AT_ONCE,
             "guarded",
