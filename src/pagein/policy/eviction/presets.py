@@ -61,7 +61,7 @@ PRESETS: Final[Mapping[Preset, ResidencyPreset]] = {
         ResidencyPreset(
             "balanced",
             "file reads leave sooner, and so do the thinking of finished turns and, where a hook guards them, arguments",
-            replace(PRICED, rules=USUAL.at("balanced"), thinking="leaves", shown_once=1000),
+            replace(PRICED, rules=USUAL.at("balanced"), thinking="leaves"),
             SOON,
             "guarded",
         ),

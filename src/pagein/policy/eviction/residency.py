@@ -92,7 +92,7 @@ class Residency:
     arguments: ArgumentRules | None = None
     thinking: Thinking = "kept"
     batch_tokens: int = 1
-    shown_once: int | None = 1200
+    shown_once: int | None = 1000
 
     def __post_init__(self) -> None:
         for name, least in (("min_tokens", 0), ("batch_tokens", 1)):
