@@ -35,7 +35,7 @@ from tests.agents.reread_job import reread_job
 
 from pagein.simulator import Record
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "mcp-measured.md"
+OUT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "mcp-measured.md"
 NAMES = {"claude-code": "Claude Code", "codex": "codex", "opencode-anthropic": "opencode"}
 WAYS = (("alone", False, False), ("server", True, False), ("gateway", False, True), ("both", True, True))
 TABLE = """
@@ -45,7 +45,7 @@ TABLE = """
 HEAD = """\
 # Real coding agents with the MCP server
 
-Two jobs, each four times for each agent: alone, with the [MCP server](mcp.md), through the [gateway](gateway.md), and with both on one store. The model's
+Two jobs, each four times for each agent: alone, with the [MCP server](../mcp.md), through the [gateway](../gateway.md), and with both on one store. The model's
 answers are scripted, and the provider is [simulated](provider.md). With the server, the model reads by its tool `read`; a file that it is
 about to edit it reads first by the agent's own tool, as Claude Code and opencode demand. No receipt is quoted: the gateway or the transcript proves.
 

@@ -10,13 +10,13 @@ from typing import Final
 
 from pagein.engine.cache.branch_leases import Leases
 from pagein.engine.cache.cache_evidence import CacheEvidence
-from pagein.engine.cache.cache_ttl import TtlQuery, prefix_after_answer
+from pagein.engine.cache.cache_ttl import TtlQuery, TtlTerms, prefix_after_answer
 from pagein.engine.cache.cached_prefix import note_of
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.state import START, State
 from pagein.model.entries import Body, EntryId, NoteEntry, RequestSent
 from pagein.model.messages import Usage
-from pagein.policy.economics.rewrite_cost import Account, Moment
+from pagein.policy.economics.rewrite_cost import CAUTION, Account, Moment
 
 MODEL: Final = "claude-opus-4-6"
 SHARE: Final = 0.02
@@ -28,7 +28,8 @@ SHORT, LONG = 300.0, 3600.0
 class Step:
     """A request. gap: seconds since the request of any session before. said, told: tokens of the model's last answer and of the news behind it.
 
-    wastes: share of the bankroll that a rewrite spends for nothing. is_silent: whether the answer's usage is not reported.
+    wastes: share of the bankroll that a rewrite spends for nothing. rewrites: share of the window that a rewrite writes again, for nothing,
+    where the bankroll covers it. is_silent: whether the answer's usage is not reported.
     """
 
     session: int
@@ -36,6 +37,7 @@ class Step:
     said: int
     told: int
     wastes: float = 0.0
+    rewrites: float = 0.0
     is_silent: bool = False
 
 
@@ -97,14 +99,16 @@ class StoreSession:
         bankroll = terms.before.lease.saved - self.wasted + SHARE * self.theirs + min(0.0, terms.reserve)
         is_lost = terms.before.lease.lost_at(now, asked) > 0  # a rewrite is free then
         spent = 0.0 if is_lost else step.wastes * max(0.0, min(bankroll, (_WRITE_LONG - _READ) * self.size))
-        terms = terms.settle(rewritten=spent > 0)
+        again = 0.0 if spent else step.rewrites * last
+        is_short, paid = self._rewrite(terms, bankroll, again)
+        terms = terms.settle(rewritten=spent > 0 or paid is not None, short=is_short)
         marks = [(self.size, terms.asking)]
         if terms.exposable:
             terms = terms.split_at(self.count - 1)
             marks = [(self.size - min(terms.behind, terms.exposable), LONG), (self.size, SHORT)]
         self.theirs += _bill(self.other.serve(now, [(self.size, asked)]))
         read, short, long = served = self.cache.serve(now, marks)
-        self.wasted += spent
+        self.wasted += spent + (paid or 0.0)
         self.ours += _bill(served) + spent
         self.count += 2
         self.was_short = self.long and terms.asking == SHORT and terms.split < 0
@@ -113,10 +117,24 @@ class StoreSession:
             return
         entry = self.leaf
         usage = Usage(fresh=0, read=round(read), written=round(short + long), written_1h=round(long))
-        held = prefix_after_answer(terms, usage, rewritten=spent > 0, messages=self.count)
+        held = prefix_after_answer(terms, usage, rewritten=spent > 0 or paid is not None, messages=self.count)
         self._journal(NoteEntry.of(note_of(held)))
         assert entry is not None
         self.leases.share_savings(held, terms, MODEL, entry)
+
+    def _rewrite(self, terms: TtlTerms, bankroll: float, again: float) -> tuple[bool, float | None]:
+        """Write the end of the window again, `again` tokens, if the bankroll covers it. Return whether for the short TTL, and the cost."""
+        if not again:
+            return False, None
+        is_cold = not terms.before.lease.alive(terms.at)
+        cost = 0.0 if is_cold else (_WRITE - _READ) * again
+        is_short = terms.rewrite is not None and terms.rewrite.is_covered(cost, 0.0)
+        if self.long and not is_short and not is_cold:
+            cost = (_WRITE_LONG - _READ) * again
+        if CAUTION * cost > bankroll:
+            return False, None
+        self.cache.entries = [one for one in self.cache.entries if one[0] <= self.size - again]
+        return is_short, cost
 
     def _journal(self, body: Body) -> None:
         self.leaf = self.journal.append(self.leaf, body).id

@@ -204,7 +204,7 @@ class CallStages:
             moment = replace(moment, last=max(moment.last, terms.before.lease.sent or moment.last))
         # nothing was sent before, or the cache entries have expired
         is_unread = state.sent_at is None or (economics is not None and is_cold(moment, economics))
-        gate = replace(gate, economics=economics)
+        gate = replace(gate, economics=economics, rewrite=terms and terms.rewrite)
         return replace(call, at=at, gate=gate, moment=moment, terms=terms, is_unread=is_unread)
 
     def enter_tools(self, call: RequestCall) -> RequestCall:
@@ -213,7 +213,8 @@ class CallStages:
         if begun.recall.begins is not None and call.decided:  # otherwise nothing began
             begun = begun.after_decision(self._index.settled[call.entry])
         is_unread = call.is_unread or begun is not call.pending  # tools come before everything else
-        terms = call.terms and call.terms.settle(rewritten=call.opened is not None and not call.opened.is_uncached)
+        rewritten = call.opened is not None and not call.opened.is_uncached
+        terms = call.terms and call.terms.settle(rewritten=rewritten, short=call.is_short)
         return replace(call, pending=begun, terms=terms, is_unread=is_unread)
 
     def find_sent_request(self, call: RequestCall) -> RequestCall:

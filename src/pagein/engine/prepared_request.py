@@ -4,14 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from pagein.engine.cache.answered_requests import AnsweredRequest
 from pagein.engine.cache.cache_inputs import Part
 from pagein.engine.cache.cache_ttl import KeepAlivePlan, TtlTerms
 from pagein.engine.cache.prompt_layout import SentRequest
 from pagein.errors import BadInput
 from pagein.model.cache_notes import CacheVerdictNote
-from pagein.model.entries import EntryId, EpochEntry, PagedOut
+from pagein.model.entries import AFTER_A_LOSS, EntryId, EpochEntry, PagedOut
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Usage
+from pagein.policy.economics.cache_lifetimes import ShortRewrite
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
 from pagein.policy.eviction.residency import Thinking
 from pagein.policy.eviction.results_shown_once import ResultsShownOnce
@@ -38,6 +40,7 @@ class WindowRequest:
     crowded: True if the window is nearly full after the decision; the client should compact.
     shown_once: results that this request shows once: the caller must put its last cache breakpoint in front of the first
         of them (`Gate.unseen_tail`). None without any.
+    is_short: True if the rewrite was priced for the short TTL, so that the request must ask for it (`Gate.rewrite`).
     """
 
     keep: int
@@ -48,6 +51,7 @@ class WindowRequest:
     previewed: tuple[PagedOut, ...] = ()
     crowded: bool = False
     shown_once: ResultsShownOnce | None = None
+    is_short: bool = False
 
     @property
     def length(self) -> int:
@@ -70,6 +74,7 @@ class Gate:
     servers: returns whether results of the provider's own tools may be evicted.
     unseen_tail: tokens at the end of the request that its messages do not show, where the last cache breakpoint can be put
         in front of results that the request shows once; None where it cannot.
+    rewrite: the rewrite for a shorter TTL than the client's; None where only the client's is possible.
     """
 
     previews: bool = True
@@ -82,6 +87,7 @@ class Gate:
     begins: Begins | None = None
     servers: Callable[[], bool] = lambda: True
     unseen_tail: float | None = None
+    rewrite: ShortRewrite | None = None
 
 
 OPEN_GATE: Final = Gate()
@@ -106,6 +112,7 @@ class WindowCall:
     gained: savings of the session by this request, in BIT; None until it is journaled.
     failure: reason of an incomplete decision; None without one.
     shown_once: results that the request shows once; None without any.
+    is_short: as in `WindowRequest`.
     """
 
     at: float | None = None
@@ -121,6 +128,7 @@ class WindowCall:
     gained: float | None = None
     failure: str | None = None
     shown_once: ResultsShownOnce | None = None
+    is_short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +156,7 @@ class PreparedRequest:
     terms: its cache terms; None if left to the client.
     original: the client's bytes.
     sent: the request as it was sent; None if unknown.
+    before: the last answered request that it continues, as the journal has it; None without one, and for retries and forks.
     last: name of its last message, which finds a request without an entry after it was journaled.
     """
 
@@ -174,7 +183,14 @@ class PreparedRequest:
     terms: TtlTerms | None = field(default=None, repr=False, compare=False)
     original: bytes = field(default=b"", repr=False)
     sent: SentRequest | None = field(default=None, repr=False, compare=False)
+    before: AnsweredRequest | None = field(default=None, repr=False, compare=False)
     last: EntryId = field(default="", repr=False, compare=False)
+
+    @property
+    def extended(self) -> AnsweredRequest | None:
+        """The answered request before, if pagein changed nothing of it that the cache still held."""
+        is_after_loss = self.opened is not None and self.opened.reason in AFTER_A_LOSS
+        return None if self.rewrites and not is_after_loss else self.before
 
     @property
     def rewrites(self) -> bool:

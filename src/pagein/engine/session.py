@@ -182,7 +182,7 @@ class Session(DelegatedQuestions):
         done = self._window.decide(call)
         keep = shared_length(before, self._window.sent)
         tail = tuple(self._log.privacy.shows(one.message) for one in pieces_since(self._window.sent, keep))
-        rest = done.epoch, done.opened, done.failure, done.previewed, done.crowded, done.shown_once
+        rest = done.epoch, done.opened, done.failure, done.previewed, done.crowded, done.shown_once, done.is_short
         return WindowRequest(keep, tail, *rest)
 
     def last_request(self) -> list[Message]:

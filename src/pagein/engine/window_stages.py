@@ -173,6 +173,8 @@ class WindowStages:
             way=gate.way or TOOLS,
             servers=gate.servers,
             shown=last.note,
+            # recall tools are written with the prompt prefix, which keeps the client's TTL
+            rewrite=gate.rewrite if begins is None else None,
         )
         done = evict(scene, parts.pager)
         if done.opened is not None:
@@ -185,6 +187,7 @@ class WindowStages:
             opened=done.opened,
             account=done.account,
             crowded=done.crowded,
+            is_short=done.is_short,
             failure=done.failure or call.failure,
         )
 

@@ -180,6 +180,7 @@ class Gateway:
             sessions=self.board.sessions(),
             store=self._reporter.soundness.told or self._backlog(),
             memory=self._memory(),
+            vendors=sorted(self._reporter.vendors),
             setup=[
                 SetupView(
                     name=one.name, where=one.where, lines=list(one.settings(self.base_url)), notes=list(one.notes)

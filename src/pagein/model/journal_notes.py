@@ -168,9 +168,13 @@ class PassthroughNote:
 
 @dataclass(frozen=True, slots=True)
 class UsageNote:
-    """A request was answered, with this usage."""
+    """A request was answered, with this usage.
+
+    answer: the provider's name of the answer, journaled where the provider is asked why its cache was missed; "" elsewhere.
+    """
 
     usage: Usage
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

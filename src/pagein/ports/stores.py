@@ -58,7 +58,7 @@ class BlobStore(Protocol):
         ...
 
     def names(self) -> Iterator[ContentHash]:
-        """Return the hashes of every blob, in ascending order, as of the beginning of the iteration."""
+        """Return the hashes of every blob, in an order in which they are read fast, as of the beginning of the iteration."""
         ...
 
     def figures(self) -> tuple[int, int]:

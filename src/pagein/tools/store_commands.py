@@ -1,6 +1,6 @@
 """Implement `pagein objects`, `search` and `backlinks` as functions with plain results.
 
-The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/search.md. Times are seconds since 1970.
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/reference/answers.md. Times are seconds since 1970.
 """
 
 from collections.abc import Callable, Iterator, Mapping

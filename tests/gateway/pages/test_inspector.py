@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 import pytest
@@ -29,8 +30,10 @@ PART = "[...document.querySelectorAll('button.part')].find((one) => one.textCont
 
 
 def body(turns: int) -> dict[str, object]:
-    """A conversation whose results hold markup."""
+    """A conversation whose results hold markup. Two of them show a file."""
     text = json.dumps(conversation(turns, lines=160) | {"cache_control": {"type": "ephemeral"}})
+    for number in (1, 4):
+        text = text.replace(f"make step-{number}", "cat src/app.py")
     return dict(json.loads(text.replace(" of its output", " <script>alert(2)</script>")))
 
 
@@ -50,6 +53,11 @@ async def ordered(page: Page, words: str) -> None:
     await page.until(f"{HEARD}.includes({json.dumps(words)})")
 
 
+async def first_title(page: Page) -> str:
+    await page.until("document.querySelector('#overview tbody a') !== null")
+    return str(await page.value("document.querySelector('#overview tbody a').textContent"))
+
+
 @needs_browser
 def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_calls_come(
     worked: tuple[str, str, Path], tmp_path: Path
@@ -59,6 +67,7 @@ def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_ca
     async def go() -> None:
         async with browsing(with_token(url, token) + "/", tmp_path) as page:
             await page.look(420)
+            assert (await first_title(page)).startswith("fix the build"), "the first list that is drawn has titles"
             await page.until("document.querySelector('.parts table') !== null")
             await page.value(PART)
             await page.until("document.querySelector('.part-card pre') !== null")
@@ -129,8 +138,13 @@ def test_after_a_restart_the_page_still_has_the_session_with_its_calls_and_what_
             await page.until("document.querySelector('#totals tbody tr') !== null")
             await page.value("document.querySelector('#stored a').click()")
             await page.until("document.querySelector('#inside h3') !== null")
+            await page.until("document.activeElement.closest('#inside h2') !== null")
+            place = await page.value("[document.activeElement.getBoundingClientRect().top, innerHeight]")
+            assert isinstance(place, list)
+            assert -2 < place[0] < place[1], "the chosen session is in sight, and has the focus"
             text = await page.text()
             assert "from before this gateway's start" in text
+            assert "last seven days, 3 calls" in str(await page.value("document.querySelector('#days').textContent"))
             misses = "document.querySelector('#inside [aria-label=\"Where the cache fell short\"] tbody').textContent"
             assert "the client" in str(await page.value(misses))
             assert "the instructions" in str(await page.value(misses))
@@ -243,6 +257,68 @@ def test_the_terminal_shows_the_window_and_takes_the_same_orders(worked: tuple[s
     asyncio.run(go())
     marks = [one["marks"] for one in source.session(HOSTILE)["inside"]["objects"]]
     assert ["pinned"] not in marks
+
+
+@needs_browser
+def test_an_order_about_a_file_holds_for_every_result_that_shows_it_until_it_is_taken_back(
+    worked: tuple[str, str, Path], tmp_path: Path
+) -> None:
+    url, token, folder = worked
+    source = GatewayInquiry(url, "127.0.0.1", folder / "data" / "pagein" / "gateway.token")
+
+    async def pinned() -> int:
+        found = await asyncio.to_thread(source.session, HOSTILE)
+        return sum("pinned" in one["marks"] for one in found["inside"]["objects"])
+
+    async def go() -> None:
+        async with browsing(f"{with_token(url, token)}/#{quote(HOSTILE)}", tmp_path) as page:
+            await page.until("document.querySelector('#file') !== null")
+            await page.value("document.querySelector('[data-file-order=pin]').click()")
+            await ordered(page, "Write the name of a file first")
+            await page.value("document.querySelector('#file').focus()")
+            await page.tell("Input.insertText", text="app.py")
+            await page.value("document.querySelector('[data-file-order=pin]').click()")
+            await ordered(page, "2 results show it")
+            assert await page.value("document.querySelector('#file').value") == "app.py", "what is typed stays"
+            assert await pinned() == 2
+            await page.value("document.querySelector('[data-order=undo]').click()")
+            await ordered(page, "Taken back")
+            assert await pinned() == 0
+
+    run(go())
+
+
+def test_the_terminal_takes_orders_about_a_file(worked: tuple[str, str, Path]) -> None:
+    pytest.importorskip("textual")
+    from textual.widgets import Static
+
+    from pagein.ui.top import Top
+
+    url, _, folder = worked
+    source = GatewayInquiry(url, "127.0.0.1", folder / "data" / "pagein" / "gateway.token")
+
+    async def go() -> None:
+        app = Top(source, (NoAnswer,))
+        async with app.run_test(size=(80, 24)) as pilot:
+            pressed = (
+                ((), "#about", HOSTILE),
+                (("f", *"app.py", "enter"), "#told", "shows app.py"),
+                (("p",), "#told", "2 results show it"),
+                (("f", *"nothing.py", "enter", "d"), "#told", "no tool result"),
+                (("z",), "#told", "Taken back"),
+                (("f", "escape", "z"), "#told", "There is no order to take back"),
+            )
+            for keys, part, words in pressed:
+                await pilot.press(*keys)
+                said = ""
+                for _ in range(300):
+                    said = str(app.query_one(part, Static).render())
+                    if words in said:
+                        break
+                    await pilot.pause(0.05)
+                assert words in said
+
+    asyncio.run(go())
 
 
 @needs_browser

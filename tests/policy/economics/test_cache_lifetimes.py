@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from pagein.policy.economics.cache_keepalive import PAUSES, CacheLease, Lifetimes, Request, lease_after_request
 from pagein.policy.economics.cache_lifetimes import (
+    ShortRewrite,
     UpcomingRequest,
     chosen,
-    chosen_rewritten,
     exposable,
+    short_rewrite,
 )
 from pagein.providers.prices.token_prices import Cliff
 
@@ -110,9 +111,8 @@ def test_a_client_of_five_minutes_never_pays_more_than_is_in_hand(
     feared: float, new: float, in_hand: float, stops: int, at: float
 ) -> None:
     lease = replace(WAITED, feared=feared, stops=stops)
-    for choose in (chosen, chosen_rewritten):
-        if choose(lease, SHORT, UpcomingRequest(at, 60_000.0 + new, new), in_hand) == 3600.0:
-            assert 0.75 * new <= in_hand
+    if chosen(lease, SHORT, UpcomingRequest(at, 60_000.0 + new, new), in_hand) == 3600.0:
+        assert 0.75 * new <= in_hand
 
 
 SAID = UpcomingRequest(20.0, 64_000.0, 4000.0, said=300.0)
@@ -140,3 +140,45 @@ def test_a_request_whose_cache_may_be_lost_is_not_split() -> None:
     assert exposable(lease, LONG, SAID, in_hand=1e9) > 0
     assert exposable(lease, LONG, replace(SAID, is_found=False), in_hand=1e9) == 0
     assert exposable(lease, LONG, replace(SAID, at=400.0), in_hand=1e9) == 0
+
+
+def _rewrite(in_hand: float, *, at: float = 20.0, lease: CacheLease | None = None) -> ShortRewrite:
+    held = lease or CacheLease(3600.0, sent=0.0, held=60_000.0, anchored=60_000.0, until=3600.0)
+    found = short_rewrite(held, LONG, UpcomingRequest(at, 61_000.0, 1000.0), in_hand)
+    assert found is not None
+    return found
+
+
+def test_a_rewrite_has_the_short_lifetime_where_what_it_leaves_in_hand_pays_for_the_whole_window() -> None:
+    cost, gain = 1.15 * 20_000, 10_000
+    needed = 1.5 * cost + 1.9 * (61_000 - gain)
+    assert _rewrite(needed + 1).is_covered(cost, gain)
+    assert not _rewrite(needed - 1).is_covered(cost, gain)
+    assert _rewrite(needed - 1).is_covered(cost - 10, gain)
+    assert _rewrite(0.0).write == 1.25
+
+
+def test_a_rewrite_behind_a_long_pause_is_free_and_spares_the_higher_price_of_all_that_it_writes() -> None:
+    lease = CacheLease(3600.0, sent=0.0, held=60_000.0, calls=50)
+    new = UpcomingRequest(9000.0, 61_000.0, 61_000.0)
+    covered = 1.9 * 51_000 - 0.75 * 51_000
+    for in_hand, is_covered in ((covered + 1, True), (covered - 1, False)):
+        found = short_rewrite(lease, LONG, new, in_hand)
+        assert found is not None
+        assert found.is_covered(0.0, 10_000) == is_covered
+
+
+def test_a_rewrite_of_few_tokens_anchors_the_window_again_when_pauses_would_cost_as_much() -> None:
+    assert _rewrite(1e9).is_covered(1.15 * 20_000, 0)
+    assert not _rewrite(1e9).is_covered(1.15 * 500, 0)
+
+
+def test_a_client_of_five_minutes_pays_no_hour_for_what_a_rewrite_writes_again() -> None:
+    lease = replace(WAITED, feared=1e6)
+    assert chosen(lease, SHORT, _next(), in_hand=1e9) == 3600.0
+    assert short_rewrite(lease, SHORT, _next(), in_hand=1e9) is None
+
+
+def test_behind_another_cache_a_rewrite_has_the_client_s_lifetime() -> None:
+    lease = CacheLease(3600.0, sent=0.0, held=60_000.0, calls=50, elsewhere=3600.0)
+    assert not _rewrite(1e9, lease=lease).is_covered(1.15 * 20_000, 0)

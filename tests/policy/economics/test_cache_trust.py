@@ -48,3 +48,11 @@ def test_a_practice_that_held_before_fails_at_the_second_loss_in_a_row() -> None
     once = trust_after(CacheTrust("holds", "holds"), "hour", held=False)
     assert once == UNKNOWN
     assert trust_after(once, "hour", held=False) == CacheTrust("fails", "fails")
+
+
+@pytest.mark.parametrize(("read", "held"), [(50_000.0, True), (20_000.0, False), (17_000.0, None), (0.0, None)])
+def test_a_loss_of_what_the_client_itself_asked_an_hour_for_shows_nothing_of_the_anchor(
+    read: float,
+    held: bool | None,  # noqa: FBT001
+) -> None:
+    assert has_anchor_held(ANCHORED, Lifetimes(asked=3600.0), 1200.0, read, front=20_000.0) is held

@@ -4,6 +4,7 @@ import pytest
 
 from pagein import wiring
 from pagein.model.messages import Usage
+from pagein.policy.economics.cache_trust import UNKNOWN
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.ablation import QUIET
 from pagein.replay.policies.baselines import APPEND
@@ -131,3 +132,12 @@ def test_without_the_layer_a_session_is_replayed_as_in_a_new_store(story: Story)
         ledger.run()
         assert not paging.borrows
     assert ledger.tally.cost == _kept(recording, prices("generic:r=.1,w=1.25")).tally.cost
+
+
+def test_a_loss_at_a_provider_that_documents_its_cache_gives_no_lifetime_back(story: Story, charged: Prices) -> None:
+    """The gateway, too, takes its word until the second loss in a row."""
+    recording = _host(story.asks(), 6, hour=True).says().recording()
+    with KeepAlivePagein(recording, wiring.open_for_replay, charged, QUIET) as paging:
+        paging.trust = UNKNOWN
+        KeptLedger(recording, paging, charged, stress=False).run()
+        assert set(paging.course.ttls) >= set(range(2, 6))

@@ -16,6 +16,7 @@ from pagein.model.cache_notes import CachePractice, CacheVerdictNote
 from pagein.model.messages import Usage
 from pagein.policy.economics import cache_keepalive, cache_lifetimes
 from pagein.policy.economics.cache_keepalive import MARGIN, CacheLease, Lifetimes, Request
+from pagein.policy.economics.cache_lifetimes import ShortRewrite
 from pagein.policy.economics.cache_trust import has_anchor_held
 from pagein.policy.economics.rewrite_cost import Economics, Moment
 from pagein.providers.prices.token_prices import Prices
@@ -53,7 +54,7 @@ class TtlTerms:
     asking: the requested TTL, in seconds.
     at: time of the request, in seconds.
     fresh: True if the request shares nothing with the last one.
-    rewriting: the TTL if the window is rewritten, in seconds.
+    rewrite: the rewrite for the short TTL, if the client asks for the long one.
     front: tokens of the prompt prefix.
     returning: message at the end of an anchor in this model's cache, to which the client may return; -1 without one.
     exposable: tokens at its end that may have the short TTL while all in front has the long one; 0 for one TTL.
@@ -71,7 +72,7 @@ class TtlTerms:
     asking: float
     at: float
     fresh: bool = False
-    rewriting: float = 0.0
+    rewrite: ShortRewrite | None = None
     front: float = 0.0
     returning: int = -1
     exposable: float = 0.0
@@ -82,9 +83,10 @@ class TtlTerms:
     bridges: bool = False
     is_trial: bool = False
 
-    def settle(self, *, rewritten: bool) -> "TtlTerms":
-        """Return the terms once it is known whether the window is rewritten."""
-        return replace(self, asking=self.rewriting, exposable=0.0) if rewritten else self
+    def settle(self, *, rewritten: bool, short: bool = False) -> "TtlTerms":
+        """Return the terms once it is known whether the window is rewritten, and whether for the short TTL."""
+        asking = self.lifetimes.short if short else self.lifetimes.asked
+        return replace(self, asking=asking, exposable=0.0) if rewritten else self
 
     def split_at(self, message: int) -> "TtlTerms":
         """Return the terms of a request with both TTLs, the long one up to a block of this message."""
@@ -98,8 +100,7 @@ class TtlTerms:
     @property
     def may_expose(self) -> bool:
         """True if a pause behind the request may lose more than the client's own TTL would, or if it buys an anchor."""
-        asked, chosen = self.lifetimes.asked, (self.asking, self.rewriting)
-        return any(one != asked for one in chosen) or self.exposable > 0
+        return self.asking != self.lifetimes.asked or self.exposable > 0 or self.rewrite is not None
 
     @property
     def lengthens(self) -> bool:
@@ -188,14 +189,14 @@ def terms(
     asked = cache_lifetimes.UpcomingRequest(moment.now, size, new, said=said, is_found=is_found)
     asking = cache_lifetimes.chosen(before.lease, lifetimes, asked, in_hand + reserve)
     exposable = cache_lifetimes.exposable(before.lease, lifetimes, asked, in_hand + reserve)
-    rewriting = cache_lifetimes.chosen_rewritten(before.lease, lifetimes, asked, in_hand + min(0.0, reserve))
+    rewrite = cache_lifetimes.short_rewrite(before.lease, lifetimes, asked, in_hand + reserve)
     return TtlTerms(
         lifetimes,
         before,
         asking,
         moment.now,
         anew,
-        rewriting,
+        rewrite,
         moment.floor,
         returning,
         exposable,
@@ -218,15 +219,13 @@ def _after_switch(held: CachedPrefix, lifetimes: Lifetimes) -> CachedPrefix:
 
 def economics(usual: Economics, terms: TtlTerms) -> Economics:
     """Return the prices of a call: expiry of the cache, cost of a rewrite, savings outside the window."""
-    lease, lifetimes = terms.before.lease, terms.lifetimes
+    lease = terms.before.lease
     expires = lease.expires()
-    write = lifetimes.price(terms.rewriting)
     if expires is None or lease.sent is None:
-        return replace(usual, write=write)
+        return usual
     whole = lease.whole or lease.is_paused(terms.at)
     return replace(
         usual,
-        write=write,
         lifetime=expires - lease.sent,
         keeps_front=usual.keeps_front and not whole,
         aside=lease.saved + min(0.0, terms.reserve),

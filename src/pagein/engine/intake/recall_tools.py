@@ -25,13 +25,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
+from pagein.engine.cache.cache_inputs import model_in
 from pagein.engine.intake.message_chain import Transcript
 from pagein.model.entries import Body, NoteEntry, RequestSent
 from pagein.model.journal_notes import Note, OfferedTool, ToolsLaterNote, ToolsNote
 from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
-from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
+from pagein.policy.stubs.recall_ways import SHARE, SHARE_OF_AGENTS, SHELL, TOOLS, Begins, Way, are_small, tokens_of
+from pagein.providers.prices.price_lookup import newest_prices
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope
@@ -140,10 +142,12 @@ def _with(
 
 def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
     """Return whether the tools would be a large part of this conversation's cost, judged by its first request."""
-    if _is_known(bytes(envelope.fields["tools"]), envelope.api):
+    is_known = _is_known(bytes(envelope.fields["tools"]), envelope.api)
+    if is_known and newest_prices(model_in(envelope) or "") is None:
         return False
+    share = SHARE_OF_AGENTS if is_known else SHARE
     whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
-    return not are_small(_weight(offers, envelope.api), whole)
+    return not are_small(_weight(offers, envelope.api), whole, share)
 
 
 @lru_cache(maxsize=16)

@@ -33,6 +33,7 @@ from pagein.model.entries import EpochEntry, PagedOut, Restoration, ThinkingObje
 from pagein.model.journal_notes import ShownOnceNote
 from pagein.model.messages import ToolCall
 from pagein.policy.clients.window_files import NO_FILES, WindowFiles
+from pagein.policy.economics.cache_lifetimes import ShortRewrite
 from pagein.policy.economics.rewrite_cost import Account, Moment, excess, high_estimate, is_cold, likely
 from pagein.policy.eviction import overflow
 from pagein.policy.eviction.dependencies import plan_without
@@ -64,6 +65,7 @@ class Scene:
     way: how the model recalls.
     servers: returns whether results of the provider's own tools may leave.
     shown: what the last request showed once; None without any.
+    rewrite: as in `Gate`.
     """
 
     session: str
@@ -81,6 +83,7 @@ class Scene:
     way: Way = TOOLS
     servers: Callable[[], bool] = lambda: True
     shown: ShownOnceNote | None = None
+    rewrite: ShortRewrite | None = None
 
     @property
     def window(self) -> int | None:
@@ -96,12 +99,14 @@ class EvictionOutcome:
     failure: reason of an incomplete decision; None if absent.
     account: the account after the decision.
     crowded: True if the window is still nearly full; the client should compact.
+    is_short: True if the rewrite is priced for the short TTL.
     """
 
     opened: EpochEntry | None
     failure: str | None
     account: Account
     crowded: bool = False
+    is_short: bool = False
 
 
 def window_of(valve: Valve, model: str | None) -> int | None:
@@ -127,11 +132,12 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     if scene.previewed:
         account = account_after_previews(account, scene.previewed, scene.residency, state.scale)
     account = replace(account, saved=account.saved - scene.paid)
-    planned = _plan(scene, moment, account)
+    planned, is_short = _plan(scene, moment, account)
     is_feared = _is_full(scene, moment, 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out))
     whole, is_waiting = list[TurnRemoval](), False
     if is_feared and not state.hand.off:
         planned, whole, is_waiting = _plan_overflow(scene, moment, account, planned)
+        is_short = is_short and is_waiting
     calls, planned = _calls_in(state, whole), _with_uncached(scene, moment, planned)
     files, objection = scene.files, None
     leaving: Sequence[EvictionCandidate] = ()
@@ -165,7 +171,8 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     gain = sum(one.resident.gain for one in leaving) - sum(one.place.tokens for one in back)
     gain += sum(one.gain for one in whole)
     account = planned.alone if opened is None else planned.account
-    return EvictionOutcome(opened, failure or None, account, not is_waiting and _is_full(scene, moment, gain))
+    is_crowded = not is_waiting and _is_full(scene, moment, gain)
+    return EvictionOutcome(opened, failure or None, account, is_crowded, is_short and not back)
 
 
 def _without_servers(scene: Scene) -> Scene:
@@ -282,9 +289,23 @@ def _with_turns(
 # --- evictions ---
 
 
-def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
-    """Return the policy's plan; without one, the user's order."""
-    state, settings, hand = scene.state, scene.residency, scene.state.hand
+def _plan(scene: Scene, moment: Moment, account: Account) -> tuple[EpochPlan, bool]:
+    """Return the plan, and whether its rewrite has the short TTL: where that leaves enough in hand."""
+    short, prices = scene.rewrite, scene.residency.economics
+    if short is not None and prices is not None and prices.uncached is None:
+        # the prompt prefix keeps the client's TTL
+        cheaper = replace(prices, write=short.write, front=(prices.read, prices.write))
+        planned = _plan_at(scene, replace(scene.residency, economics=cheaper), moment, account)
+        if planned.epoch is not None:
+            gain = sum(one.gain for one in planned.epoch.page_out)
+            if short.is_covered(max(0.0, planned.alone.saved - planned.account.saved), moment.scale * gain):
+                return planned, True
+    return _plan_at(scene, scene.residency, moment, account), False
+
+
+def _plan_at(scene: Scene, settings: Residency, moment: Moment, account: Account) -> EpochPlan:
+    """Return the policy's plan at the prices of these settings; without one, the user's order."""
+    state, hand = scene.state, scene.state.hand
     planned = plan(state.standing, settings, moment, account)
     if hand.off:
         return EpochPlan(None, planned.alone, planned.alone)

@@ -14,6 +14,8 @@ and more often, the more a pause would lose (`_pays_to_anchor`).
 An anchor is cheapest in front of most of a request's news: behind the model's last answer (`exposable`). Then only the
 client's own message is exposed until the next request.
 
+A rewrite has the client's TTL, or the short one where what it leaves in hand covers the whole window (`ShortRewrite`).
+
 The rule, and its worst case
 ----------------------------
 Where the client asks for the long TTL, the tokens behind the anchor are *exposed*: a pause loses them if a keep-alive
@@ -57,6 +59,7 @@ class UpcomingRequest:
     at: time of sending. size: tokens.
     new: tokens certain to be written.
     rewritten: as in `Request`.
+    again: tokens in front of the news that a rewrite writes again.
     said: tokens at the beginning of the news that the model wrote, if a cache breakpoint may stand behind them; else 0.
     is_found: False if the cache may not find the last entry: it is too many blocks away for the look-back (A3), or the
         prompt has its first image.
@@ -66,6 +69,7 @@ class UpcomingRequest:
     size: float
     new: float
     rewritten: bool = False
+    again: float = 0.0
     said: float = 0.0
     is_found: bool = True
 
@@ -77,7 +81,7 @@ def chosen(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in
     """
     if request.at <= lease.elsewhere or lease.unknown:
         return lifetimes.asked
-    anchors = _pays_to_anchor(lease, lifetimes, request, request.new)
+    anchors = _pays_to_anchor(lease, lifetimes, request, request.new + request.again)
     if lifetimes.asked <= lifetimes.short:
         may_anchor = anchors and _may_buy(lease, lifetimes, request, request.new, in_hand)
         return lifetimes.long if may_anchor else lifetimes.asked
@@ -154,10 +158,44 @@ def _pays_to_anchor(
     return feared >= (lifetimes.write_long - lifetimes.write) * (tokens + lost)
 
 
-def chosen_rewritten(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
-    """Return the cache TTL to ask for if the window is rewritten with this request.
+@dataclass(frozen=True, slots=True)
+class ShortRewrite:
+    """A rewrite of the window for the short TTL, where the client asks for the long one.
 
-    A rewrite loses the anchor with its contents, and first takes from `in_hand` as much as it may cost.
+    It costs less, so it pays sooner. A rewrite loses the anchor, so a pause before the next request loses the whole window.
+
+    lease, lifetimes, request, in_hand: as in `chosen`, before the rewrite.
     """
-    left = in_hand - CAUTION * lifetimes.lost_with(request.size, request.size)
-    return chosen(lease, lifetimes, replace(request, rewritten=True), left)
+
+    lease: CacheLease
+    lifetimes: Lifetimes
+    request: UpcomingRequest
+    in_hand: float
+
+    @property
+    def write(self) -> float:
+        """Price of a token that the rewrite writes."""
+        return self.lifetimes.write
+
+    def is_covered(self, cost: float, gain: float) -> bool:
+        """Return whether the savings that a rewrite leaves in hand pay for all that a pause behind it may lose.
+
+        cost: what the rewrite may cost, in BIT. gain: tokens that leave.
+        """
+        again = cost / (self.lifetimes.write - self.lifetimes.read)
+        size, new = max(0.0, self.request.size - gain), max(0.0, self.request.new - gain)
+        request = replace(self.request, size=size, new=new, rewritten=True, again=again)
+        left = self.in_hand - CAUTION * cost
+        return chosen(self.lease, self.lifetimes, request, left) < self.lifetimes.asked
+
+
+def short_rewrite(
+    lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float
+) -> ShortRewrite | None:
+    """Return the rewrite for the short TTL; None where the client asks for that TTL itself.
+
+    A rewrite for the long TTL would then pay the anchor's price for every token that it writes again.
+    """
+    if lifetimes.asked <= lifetimes.short or lease.sent is None:
+        return None
+    return ShortRewrite(lease, lifetimes, request, in_hand)

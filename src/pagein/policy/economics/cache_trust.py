@@ -20,6 +20,9 @@ from pagein.policy.economics.cache_keepalive import LATE, MISSED, CacheLease, Li
 TRIED_AGAIN: Final = 30 * 86_400.0
 """Seconds after which a practice that failed is tried again: the address or the provider may have changed."""
 
+FRONT_READ: Final = 0.9
+"""Least share of the prompt prefix that is read where the provider keeps it; its size is an estimate."""
+
 Verdict: TypeAlias = Literal["unknown", "holds", "fails"]
 
 
@@ -66,14 +69,16 @@ def _after_a_while(verdict: Verdict) -> Verdict:
 def has_anchor_held(lease: CacheLease, lifetimes: Lifetimes, at: float, read: float, front: float = 0.0) -> bool | None:
     """Return whether an anchor outlived a pause, from the tokens read by the first request after the pause.
 
-    None if that request cannot show it: no pause between the two TTLs, or no anchor that is known to have an entry of the
-    short TTL in front of it.
+    None if that request cannot show it: no pause between the two TTLs, no anchor that is known to have an entry of the
+    short TTL in front of it, or a loss of the prompt prefix too, for which the client itself asked for the long TTL.
 
     front: tokens of the prompt prefix, which other sessions, or an hour of the client's own, may have kept readable.
     """
     if lease.sent is None or not lease.mixed or not lease.anchored or at > lease.until:
         return None
     if at - lease.sent <= lifetimes.short + LATE:
+        return None
+    if lifetimes.asked > lifetimes.short and read < FRONT_READ * front:
         return None
     if read < MISSED * lease.anchored:
         return False

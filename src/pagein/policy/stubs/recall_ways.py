@@ -74,12 +74,13 @@ SHARE: Final = 0.005
 """Maximum share of the recall tools in the bytes of a first request (law 5: the tools cost in each request, also
 without savings).
 """
+SHARE_OF_AGENTS: Final = 0.016
 _PER_TOKEN: Final = 4.0
 
 
-def are_small(tools: int, request: int) -> bool:
+def are_small(tools: int, request: int, share: float = SHARE) -> bool:
     """Return whether the recall tools cost next to nothing in a conversation with such a first request; sizes in bytes."""
-    return tools <= SHARE * request
+    return tools <= share * request
 
 
 def tokens_of(tools: int) -> float:

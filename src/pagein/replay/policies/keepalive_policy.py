@@ -15,6 +15,7 @@ from pagein.engine.engine import Settings
 from pagein.model.journal_notes import CachedPrefixNote
 from pagein.policy.economics import cache_keepalive, cache_lifetimes
 from pagein.policy.economics.cache_keepalive import CacheLease, Lifetimes, Request
+from pagein.policy.economics.cache_lifetimes import ShortRewrite
 from pagein.policy.economics.cache_trust import CacheTrust, has_anchor_held, trust_after
 from pagein.policy.economics.rewrite_cost import Economics, at_risk
 from pagein.policy.economics.savings_reserve import RESERVE
@@ -49,7 +50,8 @@ class KeepAlivePagein(PageinPolicy):
             float(recording.ttl), prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl, prices.cliff
         )
         self.lease = CacheLease(self.lifetimes.asked)
-        self._asking = self._rewriting = self.lifetimes.asked
+        self._asking = self.lifetimes.asked
+        self._rewrite: ShortRewrite | None = None
         self._fresh, self._rewrites = 0.0, False
         self.exposable = 0.0  # tokens at the end of the request about to be sent that may have the short TTL alone
         self._uncached = 0.0  # tokens behind the last breakpoint of the request
@@ -83,14 +85,13 @@ class KeepAlivePagein(PageinPolicy):
         size, before, at = ledger.window.size, self.lease, sized.call.at
         floor = ledger.recording.floor[0]
         goes_on = before.held > 0 and not sized.opens_segment
-        self.lifetimes = replace(self.lifetimes, is_proven=self.trust.hour == "holds")
         self._fresh = max(0.0, size - (before.held if goes_on else floor))
         # how much of the prompt prefix other sessions keep cached is unknown before the answer
         certain = self._fresh if before.alive(at) else max(0.0, size - floor)
         said = sum(tokens for _, tokens in said_in(sized, self._recording)) if goes_on else 0.0
         asked, in_hand = cache_lifetimes.UpcomingRequest(at, size, certain, said=said), self._in_hand
         self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand + self.reserve)
-        self._rewriting = cache_lifetimes.chosen_rewritten(before, self.lifetimes, asked, in_hand)
+        self._rewrite = cache_lifetimes.short_rewrite(before, self.lifetimes, asked, in_hand + self.reserve)
         exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand + self.reserve)
         alone = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand)
         alone_exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand)
@@ -103,7 +104,7 @@ class KeepAlivePagein(PageinPolicy):
         if self.exposable:
             self.course.exposable[sized.call.index] = self.exposable
         if self._rewrites:
-            self._asking = self._rewriting
+            self._asking = self.lifetimes.short if self._is_short else self.lifetimes.asked
         if self._asking != self.lifetimes.asked and self.ttl is not None:
             self.course.ttls[sized.call.index] = self.ttl
         return hide
@@ -119,7 +120,6 @@ class KeepAlivePagein(PageinPolicy):
         whole = self.lease.whole or self.lease.is_paused(now)
         return replace(
             usual,
-            write=self.lifetimes.price(self._rewriting),
             lifetime=expires - self.lease.sent if math.isfinite(usual.lifetime) else usual.lifetime,
             keeps_front=usual.keeps_front and not whole,
             aside=self.lease.saved,
@@ -143,7 +143,8 @@ class KeepAlivePagein(PageinPolicy):
             request = Request(sized.call.at, asking, cached, self._fresh, served.written, self._rewrites, front, long)
             before, bridged = self.lease, self._was_bridged
             self.lease = cache_keepalive.lease_after_request(before, self.lifetimes, request)
-            self._learn(has_anchor_held(before, self.lifetimes, sized.call.at, served.read), bridged=bridged)
+            held = has_anchor_held(before, self.lifetimes, sized.call.at, served.read, front)
+            self._learn(held, bridged=bridged)
             self._was_bridged = False
             self._fresh, self._rewrites = 0.0, False
 

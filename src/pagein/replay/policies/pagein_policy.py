@@ -24,6 +24,7 @@ from pagein.model.journal_notes import ClientNote, ShownOnceNote, UsageNote
 from pagein.model.messages import Message, ToolCall, ToolResult, Usage
 from pagein.policy.clients.window_files import NO_CHAINS
 from pagein.policy.economics.decision_prices import economics_of, waits_for_marks
+from pagein.policy.economics.cache_lifetimes import ShortRewrite
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.stubs.previews import Previews, preview
 from pagein.policy.stubs.recall_ways import TOOLS
@@ -120,6 +121,8 @@ class PageinPolicy:
         self._turn = 0  # index of the call that began the turn
         self._recalled = 0.0  # tokens recalled since the last request
         self._refused = self._lost = 0
+        self._rewrite: ShortRewrite | None = None  # for a subclass that chooses TTLs
+        self._is_short = False  # whether the last rewrite has the short TTL
 
     def __enter__(self) -> Self:
         return self
@@ -142,8 +145,10 @@ class PageinPolicy:
         if not self._answers_tools(sized, ledger):
             self._turn = sized.call.index
         opens = self._in_loops or self._turn == sized.call.index
-        gate = Gate(opens=lambda _: opens, economics=economics, unseen_tail=sized.hidden if self._shows_once else None)
+        unseen = sized.hidden if self._shows_once else None
+        gate = Gate(opens=lambda _: opens, economics=economics, unseen_tail=unseen, rewrite=self._rewrite)
         prepared = self._session.advance(sized.call.at, gate)
+        self._is_short = prepared.is_short
         hide = self._hide(sized, ledger, prepared)
         self.steps.note(sized, hide, prepared, self._session, economics)
         self._session.forget()

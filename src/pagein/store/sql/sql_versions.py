@@ -8,9 +8,10 @@ from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.store.sql.packed_records import RECORDS, full_record, shorten_record, unpack_record
 from pagein.store.sql.sql_blobs import hash_of_name
-from pagein.store.sql.sql_queries import VERSION
 from pagein.store.sql.sql_rows import Row, Rows, decode_text
 
+VERSION: Final = "sequence, version.number, at, object_hash, chars, record, writer, reason, session"
+"""The columns of a version."""
 IN_SEGMENT: Final = b""
 """What a version has in place of its record while that is in a segment."""
 RECORD: Final = VERSION.split(", ").index("record")
@@ -20,7 +21,7 @@ _IN_FULL: Final = "SELECT sequence, record FROM version WHERE length(record) > 0
 
 
 def select_versions(rows: Rows, wanted: str, values: Sequence[object]) -> list[Row]:
-    """Return the rows of versions that meet a condition, in the columns of `sql_queries.VERSION`, with their records."""
+    """Return the rows of versions that meet a condition, in the columns of `VERSION`, with their records."""
     query = f"SELECT {VERSION} FROM version JOIN document ON document.number = version.document WHERE {wanted}"  # noqa: S608 -- constants
     return with_records(rows, rows.execute(query, values).fetchall())
 
@@ -62,7 +63,7 @@ def merge_records(rows: Rows) -> int:
 
 
 def version_in(row: Row) -> Version:
-    """Return the version in a row of `sql_queries.VERSION`, with its record.
+    """Return the version in a row of `VERSION`, with its record.
 
     Raises DamagedBlob if the record does not match its hash.
     """

@@ -16,13 +16,16 @@ _HOLDING: Final = (
     "line_text",
     "object",
     "entry",
+    "line_segment",
     "version",
     "record_segment",
     "reference",
+    "reference_segment",
     "lookup",
     "lookup_text",
     "document",
     "request",
+    "answer",
 )
 
 
