@@ -30,7 +30,7 @@ class BlobStore(Protocol):
         ...
 
     def prepare(self, content: bytes, name: ContentHash) -> None:
-        """Do what a `put` of these bytes does before it needs the store, such as compressing them.
+        """Compress bytes for a later `put`.
 
         For large bytes, while something else has to be waited for. What is prepared serves the next `put` under this hash,
         and stores nothing by itself.

@@ -70,6 +70,7 @@ def test_records_move_to_segments_and_every_answer_stays(path: Path) -> None:
     with closing(sqlite3.connect(path)) as rows:
         assert rows.execute("SELECT count(*) FROM request WHERE id LIKE 'memory:%'").fetchone() == (0,)
         assert rows.execute("SELECT count(*) > 40 FROM answer").fetchone() == (1,)
+        assert rows.execute("SELECT count(session), count(of_session) > 40 FROM version").fetchone() == (0, 1)
         assert rows.execute(TO_MOVE).fetchone() == (0,)
         assert rows.execute("SELECT sum(texts) FROM record_segment").fetchone() == (whole,)
 
