@@ -78,9 +78,11 @@ from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, BillColumn
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
-RESIDENCY = ROOT / "docs" / "residency.md"
+RESIDENCY = REFERENCE / "residency.md"
+RESIDENCY_PAGE = ROOT / "docs" / "residency.md"
 PI_PAGE = REFERENCE / "pi.md"
-RESULTS = ROOT / "docs" / "residency-results.md"
+RESULTS = ROOT / "docs" / "reference" / "residency-results.md"
+READ_PAGE = REFERENCE / "read.md"
 TOOLS_PAGE = REFERENCE / "tools.md"
 BENCHMARKS = REFERENCE / "benchmarks.md"
 COMPARISON = ROOT / "docs" / "comparison.md"
@@ -94,7 +96,7 @@ def main() -> int:
         REFERENCE / "cli.md": command_line(),
         REFERENCE / "json.md": json_bill(),
         REFERENCE / "notes.md": journal_notes(),
-        REFERENCE / "read.md": read_tool(),
+        READ_PAGE: read_tool(_read(READ_PAGE)),
         REFERENCE / "rules.md": request_rules(),
         REFERENCE / "settings.md": settings(),
         REFERENCE / "tiers.md": tiers(),
@@ -102,6 +104,7 @@ def main() -> int:
         README: with_corpus_figures(_read(README), figures_of_readme()),
         RESULTS: with_corpus_figures(_read(RESULTS), figures_of_results()),
         RESIDENCY: with_residency_rules(_read(RESIDENCY)),
+        RESIDENCY_PAGE: _between(_read(RESIDENCY_PAGE), "ages", default_ages()),
         COMPARISON: _between(_read(COMPARISON), "peers", peers(_read(BENCHMARKS))),
         PI_PAGE: _between(_read(PI_PAGE), "hooks", hook_table()),
     }
@@ -150,7 +153,7 @@ def figures_of_readme() -> Iterator[str]:
     new_less, new_median = (round(100 * (1 - one)) for one in (NEW_STORE.cost, NEW_STORE.median))
     yield f"On {SESSIONS} recorded sessions of real users, with default settings, pagein lowers the bill by {less} % against append-only (mean"
     yield f"of six sources), and by {claude} % for Claude Code alone. The median session of Claude Code saves {median} %{'' if bridged == median else f', and {bridged} % with keep-alive requests'}. In a new store"
-    yield f"it is {new_less} % and {new_median} %: sessions borrow from what earlier ones saved ([all figures](docs/residency-results.md#cache-lifetimes))."
+    yield f"it is {new_less} % and {new_median} %: sessions borrow from what earlier ones saved ([all figures](docs/reference/residency-results.md#cache-lifetimes))."
 
 
 def figures_of_results() -> Iterator[str]:
@@ -246,6 +249,12 @@ def _between(page: str, name: str, lines: Iterable[str]) -> str:
     if not (first and second):
         raise SystemExit(f"a page has lost its marks: {begin}")
     return before + begin + "\n".join(lines) + "\n" + end + after
+
+
+def default_ages() -> Iterator[str]:
+    """What may leave, with the default preset."""
+    yield from ("| what | may leave after |", "|---|---|")
+    yield from (f"| {row.says} | {_since(row)} |" for row in USUAL.rows if row.kind not in ARGUMENT_KINDS)
 
 
 def _residency_table(rows: list[ResidencyRule]) -> Iterator[str]:
@@ -489,7 +498,7 @@ def _abilities(row: Abilities) -> str:
     return f"| {row.name} | {row.valid_from or ''} | {refuses} | {binds} | {row.source} |"
 
 
-NOTES_INTRO = """A note is a fact in the [journal](../journal.md) beside the messages and the decisions: an entry `noted` with a `kind` and with `data`, a
+NOTES_INTRO = """A note is a fact in the [journal](journal.md) beside the messages and the decisions: an entry `noted` with a `kind` and with `data`, a
 text that is mostly JSON. These are the kinds that pagein writes. The fields of a kind are those of its class in `model/journal_notes.py`;
 `model/note_forms.py` has the stored form. Notes of other kinds, and notes that cannot be understood, are kept as they are and have no effect.
 
@@ -497,11 +506,9 @@ The last column says whether the data may hold words of the conversation, names 
 forgotten, the data of such notes are erased, and so are those of unknown kinds."""
 
 
-def read_tool() -> str:
-    """The page of the tool `read`: arguments and codes of errors."""
-    intro = "Of the [tool `read`](../read.md) with a mode. An argument belongs to the modes whose columns say *yes*."
-    lines = [NOTICE, "", "# Arguments and errors of `read`", "", intro, "", "## Arguments", "", *matrix_table()]
-    return "\n".join([*lines, "", "## Codes of errors", "", *code_table(), ""])
+def read_tool(page: str) -> str:
+    """The page of the tool `read` with its arguments and codes of errors."""
+    return _between(_between(page, "arguments", matrix_table()), "codes", code_table())
 
 
 def with_arguments(page: str) -> str:

@@ -70,7 +70,7 @@ In every run, no request was refused, the gateway reported no failure, and final
 results become previews and stubs like others. But pagein does not recognise the files that a program reads, so rereads are sent
 again, and it offers no recall tools; the stubs name `pagein peek`.
 
-This job was made for the comparison: it has many outputs that are never needed again. [Residency: results](../residency-results.md)
+This job was made for the comparison: it has many outputs that are never needed again. [Residency: results](residency-results.md)
 has the savings on recorded work of real users.
 """
 

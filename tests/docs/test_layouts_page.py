@@ -10,9 +10,10 @@ from pagein.settings.keys import KEYS
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "layouts.md"
 
 
-def test_the_examples_run() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    examples = doctest.DocTestParser().get_doctest(page.replace("```\n", "\n"), {}, PAGE.name, str(PAGE), 0)
+@pytest.mark.parametrize("page", [PAGE, PAGE.parent / "reference" / PAGE.name], ids=("page", "reference"))
+def test_the_examples_run(page: Path) -> None:
+    text = page.read_text(encoding="utf-8").replace("```\n", "\n")
+    examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
     told: list[str] = []
     done = doctest.DocTestRunner(verbose=False).run(examples, out=told.append)
     assert (done.failed, "".join(told)) == (0, "")

@@ -331,6 +331,6 @@ class Gateway:
             app.router.add_route("*", path, access.service(service))
         whole, brief = health(self._health), health(self._health, brief=True)
         app.router.add_get("/healthz", access.open_page(whole, brief), allow_head=False)
-        rest = access.rest({**pages, "/healthz": whole}, relay.handle)
+        rest = access.rest({**pages, "/healthz": whole}, self._services, relay.handle)
         app.router.add_route("*", "/{path:(?s:.*)}", rest)  # a path may contain an escaped line feed
         return app

@@ -156,13 +156,13 @@ class ToolAnswers:
     def _answer(self, name: str, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         if name not in self._names:
             return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(self._names)}.")
-        strange = sorted(set(arguments) - set(TOOLS[name].schema["properties"]))
+        legacy = legacy_arguments(name, arguments)  # such a tool knows more names of arguments than it offers
+        strange = sorted(set(arguments) - set(TOOLS[name].schema["properties"])) if legacy is None else []
         if strange:
             known = ", ".join(TOOLS[name].schema["properties"])
             return refusal_result(f"{name} has no argument {strange[0]!r}; its arguments are {known}.")
-        given = arguments if name == "read" else legacy_arguments(name, arguments)
-        if given is not None:
-            return self._read(given, caller, signal)
+        if legacy is not None or name == "read":
+            return self._read(legacy or arguments, caller, signal)
         session = self._session(caller, arguments.get("path") if name == REFRESH.name else None)
         if name in _OF_WINDOWS:
             return self._order(session, name, arguments, caller)

@@ -143,14 +143,8 @@ def _decode_tools(data: str) -> ToolsNote:
         return ToolsNote(None)
 
 
-def _encode_usage(note: UsageNote) -> str:
-    return _encode({**asdict(note.usage), "answer": note.answer}) if note.answer else _encode(note.usage)
-
-
 def _decode_usage(data: str) -> UsageNote:
-    usage = msgspec.json.decode(data, type=Usage)
-    answer = _record(data).get("answer", "") if '"answer"' in data else ""
-    return UsageNote(usage, answer if isinstance(answer, str) else "")
+    return UsageNote(msgspec.json.decode(data, type=Usage), str(_record(data).get("answer") or ""))
 
 
 def _decode_exchange(data: str) -> ExchangeNote:
@@ -365,7 +359,9 @@ KINDS: Final = (
     _kind("request.shown_once", ShownOnceNote),
     _mark("session.guarded", GuardReportNote()),
     _mark("request.passed", PassthroughNote()),
-    _kind("request.answered", UsageNote, _encode_usage, _decode_usage),
+    _kind(
+        "request.answered", UsageNote, lambda n: _encode(asdict(n.usage) | _nonempty(answer=n.answer)), _decode_usage
+    ),
     _kind("request.further", FurtherUsageNote),
     _kind("request.answer", memory_notes.AnswerNote, lambda one: one.message, memory_notes.AnswerNote, has_words=True),
     _kind("request.lease", CachedPrefixNote, _encode_set_fields("saved", "held", "anchored")),

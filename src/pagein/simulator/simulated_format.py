@@ -20,7 +20,7 @@ from pagein.simulator.prompt_blocks import PromptBlocks, Prompts
 CountTokens: TypeAlias = Callable[[ProviderCall], int]
 
 
-class CacheDiagnoses(Protocol):
+class MissReasons(Protocol):
     """Tells calls that ask for it why they missed the cache."""
 
     def diagnose(self, asked: ProviderCall, tag: str) -> Mapping[str, Any]:
@@ -99,5 +99,5 @@ class SimulatedFormat:
     count_body: Callable[[int], dict[str, Any]] = lambda tokens: {"input_tokens": tokens}
     named_prompts: Callable[[CountTokens, CountTokens], NamedPrompts] | None = None
     searches_tools: bool = False
-    diagnoses: Callable[[Prompts], CacheDiagnoses] | None = None
+    diagnoses: Callable[[Prompts], MissReasons] | None = None
     refuses_get: bool = False

@@ -1,6 +1,6 @@
 """Implement `pagein sessions` and `pagein chat` as functions with plain results.
 
-The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/answers.md. Times are seconds since 1970.
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/reference/answers.md. Times are seconds since 1970.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Implement `pagein history`, `show` and `diff` as functions with plain results.
 
-The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/answers.md. Times
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/reference/answers.md. Times
 are seconds since 1970. Versions are in the order of their times.
 """
 

@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. A row is all that a rule needs. The queues (`waiting_residents`), the settings, the ablations of a replay and the
-   table in docs/residency.md are made from the rows.
+   table in docs/reference/residency.md are made from the rows.
 2. The kind of a result is resolved once, when it enters (`residency`). The rows of its kind hold for it.
 3. A resident with several rows may leave when the first of them lets it go.
 """
@@ -294,7 +294,7 @@ USUAL: Final = ResidencyRules(
             "untouched file",
             "a read of a file of the current task, not edited since",
             "file read",
-            Age("untouched", None, thrifty=12),
+            Age("untouched", None),
             clock="touched",
             why="an edit may still quote it, however old it is",
             measured="2 quotes per million tokens carried, after 20 calls almost as often as after 4",

@@ -1,4 +1,4 @@
-"""Export a whole store as JSON lines for other programs. The format is in docs/format.md, the reader in `importer`.
+"""Export a whole store as JSON lines for other programs. The format is in docs/reference/format.md, the reader in `importer`.
 
 Rules of this file
 ------------------

@@ -1,4 +1,4 @@
-"""Import an export into a store. The format is in docs/format.md, the writer in `exporter`.
+"""Import an export into a store. The format is in docs/reference/format.md, the writer in `exporter`.
 
 Rules of this file
 ------------------
