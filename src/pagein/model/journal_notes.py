@@ -170,7 +170,7 @@ class PassthroughNote:
 class UsageNote:
     """A request was answered, with this usage.
 
-    answer: the provider's name of the answer, journaled where the provider is asked why its cache was missed; "" elsewhere.
+    answer: the provider's name of the answer, for questions why its cache was missed; "" if it is not asked.
     """
 
     usage: Usage
