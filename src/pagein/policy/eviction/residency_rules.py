@@ -294,7 +294,7 @@ USUAL: Final = ResidencyRules(
             "untouched file",
             "a read of a file of the current task, not edited since",
             "file read",
-            Age("untouched", None, thrifty=12),
+            Age("untouched", None),
             clock="touched",
             why="an edit may still quote it, however old it is",
             measured="2 quotes per million tokens carried, after 20 calls almost as often as after 4",

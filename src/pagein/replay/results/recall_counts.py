@@ -108,8 +108,8 @@ class _RecallCounter:
             case RecallEntry(object_id=object_id):
                 self._recall(object_id)
             case NoteEntry(note=RecallNote(objects=objects)):
-                for one in objects:
-                    self._recall(one)
+                for name in objects:
+                    self._recall(name)
             case NoteEntry(note=PrefixDigests(model=model)):
                 self._model = model or self._model
             case NoteEntry(note=UsageNote(usage=usage)):

@@ -22,6 +22,7 @@ from pagein.store.sql.sqlite_schema import (
     OBJECT_TABLES,
     RECORD_TABLES,
     REFERENCE_SEGMENTS,
+    SESSION_TABLE,
     SNAPSHOT_TABLE,
     TIME_INDEX,
     UNSEALED,
@@ -164,4 +165,5 @@ STEPS: Final[Steps] = (
         (*map(dialect, LINE_TABLES), "ALTER TABLE line_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
     ),
     ("large bundles", (*map(dialect, UNSEALED),)),
+    ("sessions of versions as numbers", (*map(dialect, SESSION_TABLE),)),
 )

@@ -19,11 +19,11 @@ from pagein.store.sql.sql_blobs import hash_of_name, raw
 from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, decode_text, encode_text
-from pagein.store.sql.sql_versions import with_records
+from pagein.store.sql.sql_versions import SESSION, with_records
 
 _AT_ONCE: Final = 200
 _COLUMNS: Final = (
-    "version.sequence, version.number, version.at, version.chars, version.record, version.session, version.object_hash"
+    f"version.sequence, version.number, version.at, version.chars, version.record, {SESSION}, version.object_hash"
 )
 _RECORD, _EARLIER, _EARLIER_RECORD = 4, 7, 8
 """Places of columns in the rows of `_VERSIONS`."""

@@ -49,7 +49,7 @@ from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full
 from pagein.store.sql.sql_removal import drop_documents
 from pagein.store.sql.sql_rows import Row, Rows, encode_text
-from pagein.store.sql.sql_versions import IN_SEGMENT, put_record, with_records
+from pagein.store.sql.sql_versions import IN_SEGMENT, SESSION, put_record, with_records
 from pagein.store.sql.target_keys import target_key
 
 _AT_ONCE: Final = 500
@@ -193,8 +193,8 @@ def _drop_objects_of(rows: Rows, session: str, done: Retold) -> None:
     orders = " OR ".join("reason = ?" for _ in ORDER_REASONS)
     found = rows.execute(
         f"""SELECT document, count(*) FROM version GROUP BY document
-              HAVING max(CASE WHEN session = ? THEN 1 ELSE 0 END) = 1
-                 AND min(CASE WHEN session = ? OR (writer = 'client' AND ({orders})) THEN 1 ELSE 0 END) = 1""",  # noqa: S608 -- question marks
+              HAVING max(CASE WHEN {SESSION} = ? THEN 1 ELSE 0 END) = 1
+                 AND min(CASE WHEN {SESSION} = ? OR (writer = 'client' AND ({orders})) THEN 1 ELSE 0 END) = 1""",  # noqa: S608 -- question marks
         (encode_text(session), encode_text(session), *ORDER_REASONS),
     ).fetchall()
     done.versions += sum(int(count) for _, count in found)
@@ -205,11 +205,11 @@ def _contents_of(rows: Rows, session: str) -> dict[str, str]:
     """Return new names for the contents of files that only a session knew."""
     query = "SELECT DISTINCT content_hash FROM version WHERE content_hash IS NOT NULL AND "
     orders = " OR ".join("reason = ?" for _ in ORDER_REASONS)
-    ours = {bytes(name) for (name,) in rows.execute(f"{query} session = ?", (encode_text(session),)).fetchall()}
+    ours = {bytes(name) for (name,) in rows.execute(f"{query} {SESSION} = ?", (encode_text(session),)).fetchall()}
     theirs = {
         bytes(name)
         for (name,) in rows.execute(
-            f"{query} (session IS NULL OR session <> ?) AND NOT (writer = 'client' AND ({orders}))",
+            f"{query} ({SESSION} IS NULL OR {SESSION} <> ?) AND NOT (writer = 'client' AND ({orders}))",
             (encode_text(session), *ORDER_REASONS),
         ).fetchall()
     }
@@ -245,7 +245,7 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
     for (sequence,) in rows.execute("SELECT sequence FROM version ORDER BY sequence").fetchall():
         row = _row(
             rows,
-            "SELECT sequence, document, number, at, object_hash, content_hash, chars, record, session FROM version WHERE sequence = ?",
+            f"SELECT sequence, document, number, at, object_hash, content_hash, chars, record, {SESSION} FROM version WHERE sequence = ?",  # noqa: S608 -- a constant
             sequence,
         )
         ((_, document, number, at, object_hash, content_hash, chars, stored, writer),) = with_records(

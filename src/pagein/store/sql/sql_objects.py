@@ -37,23 +37,33 @@ from pagein.store.sql.sql_lookups import drop_unused_keys, put_keys
 from pagein.store.sql.sql_queries import conditions, with_stored_names
 from pagein.store.sql.sql_references import note_pin, put_links_again, put_references, reference_in
 from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
-from pagein.store.sql.sql_versions import IN_SEGMENT, merge_records, put_record, select_versions, version_in
+from pagein.store.sql.sql_versions import (
+    IN_SEGMENT,
+    merge_records,
+    put_record,
+    select_versions,
+    session_number,
+    shorten_sessions,
+    version_in,
+)
 from pagein.store.sql.target_keys import target_key
 
 _STEP: Final = 16
 """Distance of delta bases: every 16th version is a delta against the 16th version before it, so that delta chains stay short."""
 _AT_ONCE: Final = 500
+_PACKING: Final = (merge_records, pack_references, move_answers, shorten_sessions, drop_unused_keys)
+"""What a store does in the pauses between calls, behind the bundling of blobs."""
 
 
 class SqlObjects(SqlBlobs):
     """An ObjectStore in a SQL database."""
 
-    def bundle_more(self) -> int:
-        done = super().bundle_more()
+    def bundle_more(self, *, rest: bool = False) -> int:
+        done = super().bundle_more(rest=rest)
         if done:
             return done
         with self._database.open_writer() as rows:
-            return merge_records(rows) or pack_references(rows) or move_answers(rows) or drop_unused_keys(rows)
+            return next((done for pack in _PACKING if (done := pack(rows))), 0)
 
     def write(self, write: Write) -> Outcome:
         sealed = SealedDraft.of(write.draft)
@@ -230,15 +240,14 @@ def _append_version(rows: Rows, write: Write, sealed: SealedDraft, current: Vers
 
 
 def _put_row(rows: Rows, document: int, version: Version) -> None:
-    who = (version.writer.kind, version.writer.reason, version.writer.session)
+    who = (version.writer.kind, version.writer.reason)
     rows.execute(
-        """INSERT INTO version(sequence, document, number, at, object_hash, content_hash, chars, record, writer, reason, session)
+        """INSERT INTO version(sequence, document, number, at, object_hash, content_hash, chars, record, of_session, writer, reason)
            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             *(version.sequence, document, version.number, version.at, raw(version.object_hash)),
             *(None if version.content_hash is None else raw(version.content_hash), version.chars),
-            IN_SEGMENT,
-            *(None if one is None else encode_text(one) for one in who),
+            *(IN_SEGMENT, session_number(rows, version.writer.session), *map(encode_text, who)),
         ),
     )
     put_record(rows, version.sequence, version.record)

@@ -119,6 +119,13 @@ RECORD_TABLES: Final = (
     # versions of an older form, with the record in their row
     "CREATE INDEX version_in_full ON version(sequence) WHERE length(record) > 0",
 )
+SESSION_TABLE: Final = (
+    # of_session: number of the session of a version's writer: the names were a quarter of the rows
+    "CREATE TABLE writer_session(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    "ALTER TABLE version ADD COLUMN of_session INTEGER",
+    # versions of an older form, with the name in their row
+    "CREATE INDEX version_with_session ON version(sequence) WHERE session IS NOT NULL",
+)
 UNUSED_KEYS: Final = """INSERT INTO layer(name, place, version)
   SELECT 'store.keys', max(number), '1' FROM document HAVING max(number) IS NOT NULL"""
 """Objects of an older store have keys that are no longer stored (`sql_lookups.drop_unused_keys`)."""
@@ -240,6 +247,7 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("segments of journal lines", LINE_TABLES),
     # Larger bundles, with deltas too, take two thirds of the room.
     ("large bundles", UNSEALED),
+    ("sessions of versions as numbers", SESSION_TABLE),
 )
 
 

@@ -18,6 +18,7 @@ _HOLDING: Final = (
     "entry",
     "line_segment",
     "version",
+    "writer_session",
     "record_segment",
     "reference",
     "reference_segment",

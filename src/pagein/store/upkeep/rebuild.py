@@ -124,12 +124,15 @@ def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
 
 
 def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None:
+    """Mark the places of missing entries, and restore the names of sessions, which an index has too."""
     for one in done.missing:
         if one.table == "entry":
             rows.execute(
                 "INSERT OR IGNORE INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, 0, ?)",
                 (one.row, one.key["session"], one.key["id"], _LOST_LINE),
             )
+        elif one.table == "writer_session":
+            rows.execute("INSERT OR IGNORE INTO writer_session VALUES(?, ?)", (one.row, one.key["name"]))
 
 
 def _note_texts(rows: sqlite3.Connection) -> None:
@@ -163,7 +166,7 @@ def _by_id(rows: sqlite3.Connection, one: MissingRow) -> MissingRow:
 def _derive(rows: sqlite3.Connection, torn: set[str]) -> None:
     versions: dict[int, list[Version]] = defaultdict(list)
     heads: dict[int, int] = {}
-    query = f"SELECT document, {VERSION} FROM version ORDER BY document, number"  # noqa: S608 -- constants
+    query = f"SELECT document, {VERSION} FROM version ORDER BY document, version.number"  # noqa: S608 -- constants
     for document, *row in with_records(rows, rows.execute(query).fetchall(), 1, 1 + RECORD):
         heads[document] = row[0]
         with contextlib.suppress(DamagedBlob):

@@ -27,6 +27,7 @@ from pagein.store.sql.sql_journals import load_line, put_line, remove_blob, row_
 from pagein.store.sql.sql_layers import NOBODY
 from pagein.store.sql.sql_lines import LINES, line_sizes, with_lines
 from pagein.store.sql.sql_rows import Row, Rows
+from pagein.store.sql.sql_versions import SESSION
 
 _PAGE: Final = 500
 # a member of a bundle takes its share of the bundle
@@ -125,9 +126,8 @@ class SqlUpkeep(SqlBlobs):
                 _drop_entries(rows, "session = ?", (name,))
                 rows.execute("DELETE FROM session WHERE name = ?", (name,))
                 rows.execute("DELETE FROM life WHERE session = ?", (name,))
-                rows.execute(
-                    "UPDATE version SET writer = ? WHERE session = ? AND writer = ?", (ARCHIVED, name, INDEXER)
-                )
+                made = f"UPDATE version SET writer = ? WHERE {SESSION} = ? AND writer = ?"  # noqa: S608 -- a constant
+                rows.execute(made, (ARCHIVED, name, INDEXER))
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         secret = self.secret()
