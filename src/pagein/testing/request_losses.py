@@ -263,9 +263,7 @@ def _direct(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: Cach
         yield caches.bill(one, one.body).cost
 
 
-def _price_of_tools(
-    sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: CacheKind
-) -> Iterator[float]:
+def _price_of_tools(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: CacheKind) -> Iterator[float]:
     """Yield what the recall tools cost in each request of an append-only client: at most two BIT for each of their tokens.
 
     What they cost beyond that, because they lift a prompt over the cache's minimum, is not their price.

@@ -382,6 +382,14 @@ def test_each_order_is_given_by_click_and_by_key_and_taken_back(tmp_path: Path) 
         run(go(with_token(url, token_in(tmp_path))))
 
 
+def cached(turns: int, words: str = "Fix the build", lines: int = 160) -> dict[str, Any]:
+    """A conversation as the pictures show it."""
+    told = json.loads(json.dumps(conversation(turns, lines=lines)))
+    told["messages"][0]["content"] = words
+    # as large as an agent's: a small first request has no recall tools, so that nothing leaves
+    return {**told, "system": "You fix builds. " * 4000, "cache_control": {"type": "ephemeral"}}
+
+
 @needs_browser
 def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None:
     """With PAGEIN_PICTURES=docs/images the picture is written there."""
@@ -389,12 +397,6 @@ def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None
     pictures = folder / "page.png", folder / "dashboard.png"
     other = tmp_path / "other"
     other.mkdir()
-
-    def cached(turns: int, words: str = "Fix the build", lines: int = 160) -> dict[str, Any]:
-        told = json.loads(json.dumps(conversation(turns, lines=lines)))
-        told["messages"][0]["content"] = words
-        # as large as an agent's: a small first request has no recall tools, so that nothing leaves
-        return {**told, "system": "You fix builds. " * 4000, "cache_control": {"type": "ephemeral"}}
 
     async def go(url: str) -> None:
         for turns in range(8):
