@@ -130,7 +130,8 @@ class StoreSession:
         if first >= last:
             return False, None
         place = max((end for end, until, _ in self.cache.entries if end <= first and terms.at <= until), default=0.0)
-        is_cold = not terms.before.lease.alive(terms.at)
+        lease = terms.before.lease
+        is_cold = lease.sent is not None and not lease.alive(terms.at)  # without any answer the client's own TTL counts
         cost = 0.0 if is_cold else (_WRITE - _READ) * (last - place)
         is_short = terms.rewrite is not None and terms.rewrite.is_covered(cost, 0.0)
         if self.long and not is_short and not is_cold:
