@@ -85,7 +85,7 @@ site: $(SITE)/.installed  ## The docs as a site, in out/site; a link that leads 
 bench: $(STAMP)  ## Benchmarks, as ratios and counts
 	$(BIN)/python benchmarks/run.py
 
-bench-peers: $(STAMP)  ## Others and pagein on the same sessions: docs/benchmarks.md (SESSIONS="FILE ...")
+bench-peers: $(STAMP)  ## Others and pagein on the same sessions: docs/reference/benchmarks.md (SESSIONS="FILE ...")
 	$(BIN)/python -m benchmarks.peers $(if $(SESSIONS),--sessions $(SESSIONS))
 
 lock:  ## Write requirements.lock anew (needs uv)

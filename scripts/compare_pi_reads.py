@@ -3,7 +3,7 @@
     python scripts/compare_pi_reads.py
 
 Needs the agents: `make clients`. Prints each case with the published answer, that of pagein, and whether they are the same; a
-case that differs is explained in docs/hosts/pi.md. Exit status 1 where the differing cases are others than those explained there.
+case that differs is explained in docs/reference/pi.md. Exit status 1 where the differing cases are others than those explained there.
 """
 
 import sys
@@ -77,7 +77,7 @@ CASES: Final[dict[str, Sequence[Step]]] = {
     ),
 }  # fmt: skip
 DIFFERING: Final = frozenset({"1", "2", "3", "4", "5", "7h", "13", "14", "18", "19"})
-"""The cases that docs/hosts/pi.md explains."""
+"""The cases that docs/reference/pi.md explains."""
 
 
 def run(pi: PiProcess, folder: Path, name: str, steps: Sequence[Step]) -> list[tuple[str, str]]:

@@ -58,21 +58,33 @@ from pagein.providers.caches.cache_doctor import Diagnosis
 from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
 from pagein.providers.validity import Api, ValidityRule
 from pagein.providers.wire import RULES, format_named
+from pagein.replay.policies.ablation import LAYERS
 from pagein.settings.keys import CHILDREN, ENGINE, GATEWAY, MCP, PI
 from pagein.settings.kinds import Key
 from pagein.settings.sources import NAME, VARIABLE
 from pagein.tools.brief import answer_call, definitions
+from pagein.tools.calls import Offer
+from pagein.tools.delegation_tools import BATCH, QUERY
+from pagein.tools.expand import EXPAND
+from pagein.tools.ingest import INGEST
+from pagein.tools.peek import PEEK
 from pagein.tools.reading.argument_matrix import matrix_table
 from pagein.tools.reading.read_problems import code_table
+from pagein.tools.search import SEARCH
+from pagein.tools.version_tools import HISTORY, SELECT
+from pagein.tools.window_tools import PIN
 from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, BillColumn
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
-RESIDENCY = ROOT / "docs" / "residency.md"
-PI_PAGE = ROOT / "docs" / "hosts" / "pi.md"
-RESULTS = ROOT / "docs" / "residency-results.md"
-BENCHMARKS = ROOT / "docs" / "benchmarks.md"
+RESIDENCY = REFERENCE / "residency.md"
+RESIDENCY_PAGE = ROOT / "docs" / "residency.md"
+PI_PAGE = REFERENCE / "pi.md"
+RESULTS = ROOT / "docs" / "reference" / "residency-results.md"
+READ_PAGE = REFERENCE / "read.md"
+TOOLS_PAGE = REFERENCE / "tools.md"
+BENCHMARKS = REFERENCE / "benchmarks.md"
 COMPARISON = ROOT / "docs" / "comparison.md"
 NOTICE = "<!-- Written by scripts/generate_docs.py (make docs checks it); edit the code, not this page. -->"
 
@@ -84,13 +96,15 @@ def main() -> int:
         REFERENCE / "cli.md": command_line(),
         REFERENCE / "json.md": json_bill(),
         REFERENCE / "notes.md": journal_notes(),
-        REFERENCE / "read.md": read_tool(),
+        READ_PAGE: read_tool(_read(READ_PAGE)),
         REFERENCE / "rules.md": request_rules(),
         REFERENCE / "settings.md": settings(),
         REFERENCE / "tiers.md": tiers(),
+        TOOLS_PAGE: with_arguments(_read(TOOLS_PAGE)),
         README: with_corpus_figures(_read(README), figures_of_readme()),
         RESULTS: with_corpus_figures(_read(RESULTS), figures_of_results()),
         RESIDENCY: with_residency_rules(_read(RESIDENCY)),
+        RESIDENCY_PAGE: _between(_read(RESIDENCY_PAGE), "ages", default_ages()),
         COMPARISON: _between(_read(COMPARISON), "peers", peers(_read(BENCHMARKS))),
         PI_PAGE: _between(_read(PI_PAGE), "hooks", hook_table()),
     }
@@ -139,7 +153,7 @@ def figures_of_readme() -> Iterator[str]:
     new_less, new_median = (round(100 * (1 - one)) for one in (NEW_STORE.cost, NEW_STORE.median))
     yield f"On {SESSIONS} recorded sessions of real users, with default settings, pagein lowers the bill by {less} % against append-only (mean"
     yield f"of six sources), and by {claude} % for Claude Code alone. The median session of Claude Code saves {median} %{'' if bridged == median else f', and {bridged} % with keep-alive requests'}. In a new store"
-    yield f"it is {new_less} % and {new_median} %: sessions borrow from what earlier ones saved ([all figures](docs/residency-results.md#cache-lifetimes))."
+    yield f"it is {new_less} % and {new_median} %: sessions borrow from what earlier ones saved ([all figures](docs/reference/residency-results.md#cache-lifetimes))."
 
 
 def figures_of_results() -> Iterator[str]:
@@ -235,6 +249,12 @@ def _between(page: str, name: str, lines: Iterable[str]) -> str:
     if not (first and second):
         raise SystemExit(f"a page has lost its marks: {begin}")
     return before + begin + "\n".join(lines) + "\n" + end + after
+
+
+def default_ages() -> Iterator[str]:
+    """What may leave, with the default preset."""
+    yield from ("| what | may leave after |", "|---|---|")
+    yield from (f"| {row.says} | {_since(row)} |" for row in USUAL.rows if row.kind not in ARGUMENT_KINDS)
 
 
 def _residency_table(rows: list[ResidencyRule]) -> Iterator[str]:
@@ -379,6 +399,8 @@ def json_bill() -> str:
     for name in (name for name in order if name in _reachable(by_name)):
         parts += _type(by_name[name])
     parts += ["## Policies", "", *(f"- `{name}`: {meaning}" for name, meaning in POLICY_MEANINGS.items()), ""]
+    parts += ["## Layers", "", "What `--without` takes away.", ""]
+    parts += [*(f"- `{name}`: {layer.does}" for name, layer in LAYERS.items()), ""]
     parts += ["## Columns of the tables", "", *_columns((*COST, *DEEDS[1:])), ""]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -441,7 +463,8 @@ by what is new in a request:
 
 ```
 
-A rule that depends on the model refuses only what is documented for it; a model that is not in the table below is refused nothing
+The sources are the vendors' documentation, for Chat and Responses error texts in public issues of client projects, read between 2026-08-22
+and 2026-11-21. A rule that depends on the model refuses only what is documented for it; a model that is not in the table below is refused nothing
 for what it is. Thinking is compared with what is known of the answers it came with (`with_request`), headers and account only where
 they are told (`target`)."""
 
@@ -475,7 +498,7 @@ def _abilities(row: Abilities) -> str:
     return f"| {row.name} | {row.valid_from or ''} | {refuses} | {binds} | {row.source} |"
 
 
-NOTES_INTRO = """A note is a fact in the [journal](../journal.md) beside the messages and the decisions: an entry `noted` with a `kind` and with `data`, a
+NOTES_INTRO = """A note is a fact in the [journal](journal.md) beside the messages and the decisions: an entry `noted` with a `kind` and with `data`, a
 text that is mostly JSON. These are the kinds that pagein writes. The fields of a kind are those of its class in `model/journal_notes.py`;
 `model/note_forms.py` has the stored form. Notes of other kinds, and notes that cannot be understood, are kept as they are and have no effect.
 
@@ -483,11 +506,24 @@ The last column says whether the data may hold words of the conversation, names 
 forgotten, the data of such notes are erased, and so are those of unknown kinds."""
 
 
-def read_tool() -> str:
-    """The page of the tool `read`: arguments and codes of errors."""
-    intro = "Of the [tool `read`](../read.md) with a mode. An argument belongs to the modes whose columns say *yes*."
-    lines = [NOTICE, "", "# Arguments and errors of `read`", "", intro, "", "## Arguments", "", *matrix_table()]
-    return "\n".join([*lines, "", "## Codes of errors", "", *code_table(), ""])
+def read_tool(page: str) -> str:
+    """The page of the tool `read` with its arguments and codes of errors."""
+    return _between(_between(page, "arguments", matrix_table()), "codes", code_table())
+
+
+def with_arguments(page: str) -> str:
+    """The page of the tools with the arguments of each from its schema."""
+    for tool in (PEEK, SEARCH, EXPAND, SELECT, HISTORY, PIN, INGEST, QUERY, BATCH):
+        page = _between(page, tool.name, _arguments(tool))
+    return page
+
+
+def _arguments(tool: Offer) -> Iterator[str]:
+    required = tool.schema.get("required", ())
+    yield from ("| argument | | default |", "|---|---|---|")
+    for name, about in tool.schema["properties"].items():
+        says = about["description"].rstrip(".").replace("|", "\\|")
+        yield f"| `{name}` | {says} | {'required' if name in required else about.get('default', '')} |"
 
 
 def journal_notes() -> str:

@@ -2,7 +2,7 @@
 
     python scripts/measure_bar.py DIR|ARCHIVE... [--quick] [--json] [--jobs N] [--prepare] [--arguments]
 
-The tables of docs/residency-results.md are what this prints. Ratios are costs against append-only with the lifetime that the host
+The tables of docs/reference/residency-results.md are what this prints. Ratios are costs against append-only with the lifetime that the host
 used, recalls charged, stress recalls included; macro is the mean over the coding sources, each counting once. `pagein` is the preset
 `careful`. A name that ends with `-quiet` sends no keep-alive requests; `...-without-arguments` masks no
 arguments, as where no hook can stop a call. Rows about named sources stand only where sessions of these sources are given.

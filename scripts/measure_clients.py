@@ -1,4 +1,4 @@
-"""Measure the bill of real coding agents for one long job, without pagein and through its gateway, for docs/clients-measured.md.
+"""Measure the bill of real coding agents for one long job, without pagein and through its gateway, for docs/reference/clients-measured.md.
 
     python scripts/measure_clients.py [AGENT...] [--json] [FILE.md]
 
@@ -31,7 +31,7 @@ from tests.agents import (  # found from the root of the repository
     work,
 )
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "clients-measured.md"
+OUT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "clients-measured.md"
 APIS = {
     "anthropic": "Anthropic Messages",
     "openai_chat": "Chat Completions",

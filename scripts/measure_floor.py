@@ -37,7 +37,7 @@ from pagein.model.json_text import encode_json
 from pagein.providers.tokens.counters import Counter, counter_for
 from pagein.simulator import Record
 
-OUT: Final = Path(__file__).resolve().parents[1] / "docs" / "floor.md"
+OUT: Final = Path(__file__).resolve().parents[1] / "docs" / "reference" / "floor.md"
 _LEAST: Final = 0.03
 """Parts of a smaller share of the floor are not named."""
 _PROMPT: Final = "SCRIPT@"
@@ -76,7 +76,7 @@ part.
 PAGED: Final = """\
 ## With floor paging
 
-With [`floor_paging`](residency.md#the-floor), tools that earlier sessions did not use stay out of the prompt. Each agent does the
+With [`floor_paging`](../residency.md#the-floor), tools that earlier sessions did not use stay out of the prompt. Each agent does the
 [same job](clients-measured.md) {sessions} times in one workspace, through one gateway. The floor includes what the user says; no request was
 refused.
 

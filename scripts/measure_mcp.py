@@ -35,7 +35,7 @@ from tests.agents.reread_job import reread_job
 
 from pagein.simulator import Record
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "mcp-measured.md"
+OUT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "mcp-measured.md"
 NAMES = {"claude-code": "Claude Code", "codex": "codex", "opencode-anthropic": "opencode"}
 WAYS = (("alone", False, False), ("server", True, False), ("gateway", False, True), ("both", True, True))
 TABLE = """
@@ -45,7 +45,7 @@ TABLE = """
 HEAD = """\
 # Real coding agents with the MCP server
 
-Two jobs, each four times for each agent: alone, with the [MCP server](mcp.md), through the [gateway](gateway.md), and with both on one store. The model's
+Two jobs, each four times for each agent: alone, with the [MCP server](../mcp.md), through the [gateway](../gateway.md), and with both on one store. The model's
 answers are scripted, and the provider is [simulated](provider.md). With the server, the model reads by its tool `read`; a file that it is
 about to edit it reads first by the agent's own tool, as Claude Code and opencode demand. No receipt is quoted: the gateway or the transcript proves.
 
@@ -55,9 +55,8 @@ HEADS = {
     "again": """
 ## Files that are read again
 
-Three prompts in one conversation: two modules and a text with rules, 16 reads of them before the agent compacts its own window, and 5 behind that. Behind
-it the model also looks for a rule that its window lost: with the server by `search` and by `peek` at the first match, else by two commands. In each
-row both results have the rule. opencode with the server alone gets no marker: it tells no ids of its calls, so nothing proves its window.
+Two modules and a text with rules, read 16 times before the agent compacts its own window, and 5 times behind that. Behind it the model also looks for a
+rule that its window lost, and finds it: with the server by `search` and `peek`, else by two commands.
 """,
     "long": """
 ## Outputs of commands
@@ -69,7 +68,6 @@ outputs. It reads little twice: nearly all of its window are outputs of commands
 FOOT = """
 - *bill*: in thousands of uncached input tokens, at the model's prices. *prompt tokens*: of all calls together, in thousands.
 - *markers*: results of `read` that were answered by a marker or a diff, in all requests together, each once.
-- The agents differ in what each request repeats of its own: tools, instructions, notes. What reads cost is the smaller part for Claude Code.
 - *s*: wall time of the whole job, with the starts of the agent, of the server and of the gateway.
 
 No request was refused, and files, first and last answers were the same in all ways. The server adds its list of tools to each prompt, and the agent's own

@@ -1,4 +1,4 @@
-"""Measure the bill of one long job in a real pi: plain, with the extension, with the gateway, and with both, for docs/hosts/pi.md.
+"""Measure the bill of one long job in a real pi: plain, with the extension, with the gateway, and with both, for docs/reference/pi.md.
 
     python scripts/measure_pi.py [AGENT...]
 

@@ -1,6 +1,6 @@
 """Peers and pagein on the same sessions: `python -m benchmarks.peers [--sessions PATH...] [--prices SPEC...] [--only NAME...]`.
 
-Writes docs/benchmarks.md and out/peers.json. With `--only`, which leaves peers out, only the latter.
+Writes docs/reference/benchmarks.md and out/peers.json. With `--only`, which leaves peers out, only the latter.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pagein.providers.prices.price_lookup import prices
 
 DEMO = ROOT / "examples" / "demo-session.jsonl.gz"
 PRICES = ("generic:r=.1,w=1.25", "generic:r=.05,w=1.25")
-OUT, PAGE = ROOT / "out", ROOT / "docs" / "benchmarks.md"
+OUT, PAGE = ROOT / "out", ROOT / "docs" / "reference" / "benchmarks.md"
 
 
 def main(arguments: list[str]) -> int:

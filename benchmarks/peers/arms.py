@@ -76,7 +76,7 @@ CTX_SLIM: Final = Peer(
     "ctx-slim",
     "benchmarks.peers.workers.drive_ctx_slim",
     "It is told that the model is `anthropic/claude-opus-5`. In Anthropic Messages it replaces a message with results by a "
-    "string, which providers refuse ([rule M1](laws.md#m-requests-in-anthropic-messages)); the recorded request is sent instead.",
+    "string, which providers refuse ([rule M1](rules.md#rules)); the recorded request is sent instead.",
 )
 LANGCHAIN: Final = Peer(
     "langchain",

@@ -1,4 +1,4 @@
-"""The page docs/benchmarks.md and the figures behind it."""
+"""The page docs/reference/benchmarks.md and the figures behind it."""
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
@@ -217,7 +217,7 @@ def _reading() -> str:
 
 Percentages are changes against `append`: the agent as recorded, with its provider's cache. Negative is cheaper.
 
-- **whole bill**: as in a [replay](replay.md#figures), with the agent's own cache breakpoints. A request with an earlier change is written
+- **whole bill**: as in a [replay](../replay.md#figures), with the agent's own cache breakpoints. A request with an earlier change is written
   again from the system prompt on.
 - **breakpoint moved**: the same for a host that puts a breakpoint before each change. Few hosts do. pagein sets its own.
 - **messages alone**: every block in common with the previous request counts as read, and nothing else is counted. Such tools are usually

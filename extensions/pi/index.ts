@@ -111,7 +111,7 @@ function attach(pi: ExtensionAPI): void {
 		});
 	}
 
-	/** Tells other extensions; docs/hosts/pi.md has the channels. A listener that fails changes nothing here. */
+	/** Tells other extensions; docs/reference/pi.md has the channels. A listener that fails changes nothing here. */
 	function announce(channel: string, data: Row): void {
 		try {
 			pi.events.emit(`pagein:${channel}`, data);

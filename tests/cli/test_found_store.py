@@ -136,7 +136,9 @@ def test_a_command_in_another_folder_finds_the_gateway(tmp_path: Path, run: Call
         assert (found.status, json.loads(found.out)) == (0, {"sessions": [], "more": False, "agents": []})
         assert f"the store of the gateway at {url}: {home}" in found.err
         asked = run("status", "--json", cwd=away)
-        assert (json.loads(asked.out)["gateway"]["url"], json.loads(asked.out)["gateway"]["problem"]) == (url, "")
+        told = json.loads(asked.out)
+        assert (told["gateway"]["url"], told["gateway"]["problem"]) == (url, "")
+        assert (told["store"]["where"], told["store"]["problem"]) == (announced.store, "")
         installed, entries = run("install", "cursor", "--http", "--yes", cwd=away), home / ".cursor" / "mcp.json"
         token = (home / ".local" / "share" / "pagein" / "gateway.token").read_text().strip()
         entry = {"url": f"{url}/mcp", "headers": {"Authorization": f"Bearer {token}"}}

@@ -13,6 +13,7 @@ from tests.engine.window.sized_sessions import ASK, PRICED, begun, body, ids, sa
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.errors import BadInput
+from pagein.model.cache_notes import CacheMissNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.tools.pin_commands import departures, existing_session
 
@@ -122,6 +123,37 @@ def test_a_file_is_pinned_by_its_name_in_every_result_that_shows_it(tmp_path: Pa
         assert {call for call, held in marks(tmp_path).items() if held} == {"other"}
 
 
+def test_a_file_leaves_and_comes_back_by_its_name_and_the_rest_is_told(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        session = begun(engine, "a")
+        says(session, read_of("first", "/w/src/app.py"), turn("c"), read_of("again", "/w/src/app.py"), turn("d"))
+        assert run(tmp_path, "drop", "one", "app.py", "--now").stdout == (
+            "app.py leaves the window with the next epoch, which the next call opens: 2 results show it\n"
+        )
+        says(session, turn("e"))
+        assert not {"first", "again"} & whole(session)
+        assert run(tmp_path, "drop", "one", "app.py").returncode == 2, "both are out already"
+        told(tmp_path, "restore", "one", "first", "--now")
+        says(session, turn("f"))
+        done = told(tmp_path, "restore", "one", "app.py", "--now")["text"]
+        assert "1 result shows it. The same is not possible for 1 more: first is in the window as it is" in str(done)
+        says(session, turn("g"))
+        assert {"first", "again"} <= whole(session)
+        told(tmp_path, "veto", "one", "app.py")
+        assert [held for call, held in marks(tmp_path).items() if call in ("first", "again")] == [["vetoed"]] * 2
+
+
+def test_the_window_tells_why_the_cache_was_missed_in_the_words_of_both(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        session = begun(engine, "a")
+        session.note(CacheMissNote("tools", "client", 4100, "the tools changed", "tools changed, 4000 tokens"))
+        says(session, turn("b"))
+    answer = told(tmp_path, "window", "one", "--why")
+    assert isinstance(answer["misses"], list)
+    assert [one["told"] for one in answer["misses"]] == ["tools changed, 4000 tokens"]
+    assert "4,100 tokens; the tools changed; the provider says: tools changed, 4000 tokens" in str(answer["text"])
+
+
 def test_a_name_of_several_files_pins_none_of_them(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         session = begun(engine, "a")
@@ -154,9 +186,10 @@ def test_the_beginning_of_a_name_is_enough_if_only_one_session_has_it(tmp_path: 
     with opened(tmp_path) as engine:
         begun(engine, "a")
         assert existing_session(engine, "on", lambda: names).name == "one"
-        for beginning, held in (("two-", "two-x, two-y"), ("three", "one, two-x, two-y")):
-            with pytest.raises(BadInput, match=f"those it holds: {held}$"):
-                existing_session(engine, beginning, lambda: names)
+        with pytest.raises(BadInput, match=r"2 sessions of this store begin with 'two-': two-x, two-y; write more"):
+            existing_session(engine, "two-", lambda: names)
+        with pytest.raises(BadInput, match=r"those it holds: one, two-x, two-y$"):
+            existing_session(engine, "three", lambda: names)
 
 
 def test_the_window_is_listed_for_people_and_for_programs(tmp_path: Path) -> None:

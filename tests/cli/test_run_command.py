@@ -20,3 +20,11 @@ def test_options_of_pagein_may_stand_behind_the_agents_name(run: Callable[..., R
     assert json.loads(before.out)["command"] == ["claude", "-p", "--print-env"]
     assert json.loads(behind.out)["command"] == json.loads(before.out)["command"]
     assert json.loads(behind.out)["environment"] != json.loads(before.out)["environment"]
+
+
+def test_an_agent_is_called_by_its_name_or_by_its_command_in_every_command(run: Callable[..., Ran]) -> None:
+    by_name, by_command = (run("run", "--json", name, "--print-env").out for name in ("claude-code", "claude"))
+    assert json.loads(by_name)["command"] == json.loads(by_command)["command"] == ["claude"]
+    assert run("install", "claude", "--json").out == run("install", "claude-code", "--json").out
+    for command in ("run", "install", "hook"):
+        assert "claude-code (or claude)" in run(command, "nobody").err

@@ -411,6 +411,20 @@ def test_differences_are_shown_between_versions(run: Run, place: Path) -> None:
     assert "No such file" in str(run("diff", "src/app.py@2..").exception)
 
 
+def test_a_last_line_end_that_no_read_shows_is_no_difference(run: Run, place: Path) -> None:
+    store, path = SqliteStore(place), place.parent / "w" / "ends.py"
+    made = MadeSession(store, "s8", TUESDAY)
+    open_end = {"path": str(path), "op": "read", "known": "whole", "last_end": "unknown"}
+    for text, told in (("x = 1\n", {"path": str(path)}), ("x = 2\n", {"path": str(path)}), ("x = 2", open_end)):
+        made.put(Draft(id=file_id(str(path)), type="file", content=text, metadata=told))
+    store.close()
+    path.write_text("x = 2\n")
+    last = answer(run("diff", "ends.py", "--json"))
+    assert (last["old"]["version"], last["new"]["version"]) == (1, 2)
+    assert answer(run("diff", "ends.py@3..", "--json"))["diff"] == ""
+    assert answer(run("diff", "ends.py@1..3", "--json"))["diff"].splitlines()[3:] == ["-x = 1", "+x = 2"]
+
+
 def test_backlinks_tell_the_turns_that_touched_a_file(run: Run) -> None:
     said = answer(run("backlinks", "src/app.py", "--json"))
     told = [

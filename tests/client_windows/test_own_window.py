@@ -2,7 +2,10 @@
 
 import json
 import random
-from collections.abc import Callable, Mapping
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from pagein.client_windows.own_window import OwnWindow
 from pagein.engine.log.standing_receipts import StandingReceipt
 from pagein.engine.reads import testimony
 from pagein.engine.receipts import ReceiptedRead, ReceiptedReads
+from pagein.engine.sent_windows import ToolRequest
 from pagein.model import read_records
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
@@ -34,6 +38,10 @@ class WritingClient:
     def call(self) -> str:
         self.calls += 1
         return f"call-{self.calls}"
+
+    def request(self, name: str) -> ToolRequest:
+        """A call, as the server gets it."""
+        return ToolRequest(name, "read", {}, 0.0)
 
     def write(self, file: Path, *rows: Mapping[str, Any]) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -142,6 +150,102 @@ class CodexLike(WritingClient):
         self.go_back(luck)
 
 
+class OpencodeLike(WritingClient):
+    """Writes as opencode does: a database with messages and their parts, and copies of both for each fork."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.file = home / ".local" / "share" / "opencode" / "opencode.db"
+        self.file.parent.mkdir(parents=True)
+        self.rows, self.forks, self.session = 0, 0, "ses_0"
+        self.places: list[tuple[int, list[tuple[str, str]]]] = [(0, [])]
+        with self.database() as database:
+            database.execute("CREATE TABLE session (id TEXT PRIMARY KEY, revert TEXT, time_updated INTEGER)")
+            database.execute(
+                "CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, data TEXT)"
+            )
+            database.execute("CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, data TEXT)")
+            database.execute("INSERT INTO session VALUES (?, NULL, 0)", (self.session,))
+
+    @property
+    def window(self) -> OwnWindow:
+        return OwnWindow({"OPENCODE": "1"}, self.home, patience=0)
+
+    @contextmanager
+    def database(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self.file)) as database, database:
+            database.execute("PRAGMA synchronous = OFF")
+            yield database
+
+    def request(self, name: str) -> ToolRequest:
+        return ToolRequest("", "read", {"target": "a.py"}, 1000.0 + self.calls)
+
+    def message(self, info: Mapping[str, Any], part: Mapping[str, Any]) -> None:
+        self.rows += 1
+        name = f"msg_{self.rows:04}"
+        with self.database() as database:
+            database.execute(
+                "INSERT INTO message VALUES (?, ?, ?, ?)", (name, self.session, self.rows, json.dumps(info))
+            )
+            database.execute(
+                "INSERT INTO part VALUES (?, ?, ?, ?)", (f"prt_{name}", name, self.session, json.dumps(part))
+            )
+            database.execute("UPDATE session SET time_updated = ? WHERE id = ?", (self.rows, self.session))
+
+    def tool(self, name: str, **state: object) -> dict[str, Any]:
+        told = {"input": {"target": "a.py"}, "time": {"start": (1000 + self.calls) * 1000}, **state}
+        return {"type": "tool", "tool": "pagein_read", "callID": name, "state": told}
+
+    def ask(self) -> str:
+        name = self.call()
+        self.message({"role": "assistant"}, self.tool(name, status="running"))
+        return name
+
+    def take(self, name: str, text: str) -> None:
+        self.update(name, self.tool(name, status="completed", output=text))
+        self.seen = [*self.seen, (name, text)]
+        self.places.append((self.rows, self.seen))
+
+    def update(self, name: str, part: Mapping[str, Any]) -> None:
+        with self.database() as database:
+            of_call = "json_extract(data, '$.callID') = ? AND session_id = ?"
+            database.execute(f"UPDATE part SET data = ? WHERE {of_call}", (json.dumps(part), name, self.session))  # noqa: S608
+
+    def compact(self, luck: random.Random) -> None:
+        if luck.random() < 0.5:
+            self.message({"role": "user"}, {"type": "compaction"})
+        else:
+            self.message({"role": "assistant", "summary": True}, {"type": "text", "text": "A summary."})
+        self.seen = []
+        self.places.append((self.rows, self.seen))
+
+    def go_back(self, luck: random.Random) -> None:
+        last = luck.randint(0, self.rows)
+        with self.database() as database:
+            database.execute("DELETE FROM message WHERE session_id = ? AND time_created > ?", (self.session, last))
+            database.execute("DELETE FROM part WHERE message_id NOT IN (SELECT id FROM message)")
+        self.places = [one for one in self.places if one[0] <= last]
+        self.seen = self.places[-1][1]
+
+    def fork(self, luck: random.Random) -> None:
+        self.forks += 1
+        before, self.session = self.session, f"ses_{self.forks}"
+        with self.database() as database:
+            database.execute("INSERT INTO session VALUES (?, NULL, ?)", (self.session, self.rows))
+            rows = database.execute(
+                "SELECT id, time_created, data FROM message WHERE session_id = ?", (before,)
+            ).fetchall()
+            for name, at, data in rows:
+                new = f"{name}{self.session}"
+                database.execute("INSERT INTO message VALUES (?, ?, ?, ?)", (new, self.session, at, data))
+                parts = database.execute("SELECT id, data FROM part WHERE message_id = ?", (name,)).fetchall()
+                for part, told in parts:
+                    database.execute(
+                        "INSERT INTO part VALUES (?, ?, ?, ?)", (f"{part}{self.session}", new, self.session, told)
+                    )
+        self.go_back(luck)
+
+
 steps = st.lists(
     st.tuples(st.sampled_from(("read", "read", "read", "edit", "compact", "back", "fork", "cut")), st.integers(0, 39)),
     min_size=3,
@@ -149,12 +253,12 @@ steps = st.lists(
 )
 
 
-@pytest.mark.parametrize("make", [ClaudeLike, CodexLike])
-@settings(max_examples=40)
+@pytest.mark.parametrize("make", [ClaudeLike, CodexLike, OpencodeLike])
+@settings(max_examples=25)
 @given(steps, st.randoms(use_true_random=False))
 def test_the_witness_agrees_with_each_answer_that_a_transcript_proves(
     tmp_path_factory: pytest.TempPathFactory,
-    make: Callable[[Path], ClaudeLike | CodexLike],
+    make: Callable[[Path], ClaudeLike | CodexLike | OpencodeLike],
     done: list[tuple[str, int]],
     luck: random.Random,
 ) -> None:
@@ -185,7 +289,7 @@ def test_the_witness_agrees_with_each_answer_that_a_transcript_proves(
                 reads,
                 "a.py",
                 offset=min(number, 30) if number % 2 else None,
-                standing=lambda call=call, thread=thread: window.standing(call, thread),  # type: ignore[misc]
+                standing=lambda call=call, thread=thread: window.standing(client.request(call), thread),  # type: ignore[misc]
             )
             assert found.result.failure is None
             event = read_records.decode(found.result.details)
@@ -207,9 +311,9 @@ def _read(reads: ReceiptedReads, standing: Callable[[], Mapping[str, StandingRec
     return read(reads, "a.py", standing=standing)
 
 
-@pytest.mark.parametrize("make", [ClaudeLike, CodexLike])
+@pytest.mark.parametrize("make", [ClaudeLike, CodexLike, OpencodeLike])
 def test_a_second_read_gets_a_marker_and_one_behind_a_compaction_the_text(
-    tmp_path: Path, make: Callable[[Path], ClaudeLike | CodexLike]
+    tmp_path: Path, make: Callable[[Path], ClaudeLike | CodexLike | OpencodeLike]
 ) -> None:
     (tmp_path / "a.py").write_text("".join(LINES))
     client = make(tmp_path / "home")
@@ -221,7 +325,7 @@ def test_a_second_read_gets_a_marker_and_one_behind_a_compaction_the_text(
             if step == 3:
                 client.compact(random.Random(1))  # noqa: S311 - a choice
             call = client.ask()
-            found = _read(reads, lambda call=call: window.standing(call, thread))  # type: ignore[misc]
+            found = _read(reads, lambda call=call: window.standing(client.request(call), thread))  # type: ignore[misc]
             client.take(call, found.text)
             answers.append(found.result.text)
     marker = "[readcache: unchanged, 41 lines]"
@@ -233,23 +337,23 @@ def test_a_transcript_that_was_written_anew_is_read_anew(tmp_path: Path) -> None
     text = "x\n[known=0123456789]"
     client.take(client.ask(), text)
     window, call = client.window, client.ask()
-    assert list(window.standing(call)) == ["call-1"]
+    assert list(window.standing(client.request(call))) == ["call-1"]
     file = client.folder / "session-0.jsonl"
     rows = file.read_text().splitlines(keepends=True)
     file.write_text("".join(rows[2:]))
-    assert window.standing(call) == {}
+    assert window.standing(client.request(call)) == {}
 
 
 def test_another_file_of_the_same_name_and_end_is_read_anew(tmp_path: Path) -> None:
     client = ClaudeLike(tmp_path)
     client.take(client.ask(), "x\n[known=0123456789]")
     window, call = client.window, client.ask()
-    assert list(window.standing(call)) == ["call-1"]
+    assert list(window.standing(client.request(call))) == ["call-1"]
     file = client.folder / "session-0.jsonl"
     other = file.with_suffix(".new")
     other.write_text(file.read_text().replace("[known=0123456789]", "(gone, as long as) "))
     other.replace(file)
-    assert window.standing(call) == {}
+    assert window.standing(client.request(call)) == {}
 
 
 STRANGE_ROWS: list[tuple[type[ClaudeLike | CodexLike], object]] = [
@@ -287,7 +391,7 @@ def test_a_row_that_nobody_understands_ends_the_proof(
     client.take(client.ask(), "x\n[known=0123456789]")
     with next(tmp_path.rglob("*.jsonl")).open("a") as opened:
         opened.write((row if isinstance(row, str) else json.dumps(row)) + "\n")
-    assert client.window.standing(client.ask(), getattr(client, "thread", "")) == {}
+    assert client.window.standing(client.request(client.ask()), getattr(client, "thread", "")) == {}
 
 
 @pytest.mark.parametrize(
@@ -308,7 +412,7 @@ def test_a_row_that_takes_nothing_out_leaves_the_proof(
     client.take(client.ask(), "x\n[known=0123456789]")
     with next(tmp_path.rglob("*.jsonl")).open("a") as opened:
         opened.write(json.dumps(row) + "\n")
-    assert list(client.window.standing(client.ask(), getattr(client, "thread", ""))) == ["call-1"]
+    assert list(client.window.standing(client.request(client.ask()), getattr(client, "thread", ""))) == ["call-1"]
 
 
 def test_an_answer_whose_provider_cleared_results_proves_nothing_for_its_own_call(tmp_path: Path) -> None:
@@ -320,20 +424,61 @@ def test_an_answer_whose_provider_cleared_results_proves_nothing_for_its_own_cal
     client.write(
         client.folder / "session-0.jsonl", {**row, "message": {"content": call, "context_management": cleared}}
     )
-    assert client.window.standing("call-9") == {}
+    assert client.window.standing(client.request("call-9")) == {}
 
 
 def test_codex_shows_long_results_in_part_so_they_prove_nothing(tmp_path: Path) -> None:
     client = CodexLike(tmp_path)
     client.take(client.ask(), "x" * 9_000 + "\n[known=0123456789]")
     client.take(client.ask(), "x" * 8_000 + "\n[known=0123456789]")
-    assert list(client.window.standing(client.ask(), client.thread)) == ["call-2"]
+    assert list(client.window.standing(client.request(client.ask()), client.thread)) == ["call-2"]
     (tmp_path / ".codex" / "config.toml").write_text("tool_output_token_limit = 500\n")
-    assert client.window.standing(client.ask(), client.thread) == {}
+    assert client.window.standing(client.request(client.ask()), client.thread) == {}
 
 
 @pytest.mark.parametrize("thread", ["", "../../etc", "*", "thread-9"])
 def test_a_thread_of_no_rollout_proves_nothing(tmp_path: Path, thread: str) -> None:
     client = CodexLike(tmp_path)
     client.take(client.ask(), "x\n[known=0123456789]")
-    assert client.window.standing(client.ask(), thread) == {}
+    assert client.window.standing(client.request(client.ask()), thread) == {}
+
+
+def test_a_call_of_opencode_that_may_be_another_sessions_proves_nothing(tmp_path: Path) -> None:
+    client = OpencodeLike(tmp_path)
+    client.take(client.ask(), "x\n[known=0123456789]")
+    call = client.request(client.ask())
+    assert list(client.window.standing(call)) == ["call-1"]
+    assert client.window.standing(replace(call, at=call.at + 60)) == {}, "a call that an earlier process left running"
+    assert client.window.standing(replace(call, arguments={"target": "b.py"})) == {}
+    assert OwnWindow({}, tmp_path, patience=0).standing(call) == {}, "another agent started this process"
+    client.fork(random.Random(3))  # noqa: S311 - a choice
+    client.ask()
+    assert client.window.standing(client.request("")) == {}
+
+
+@pytest.mark.parametrize("loss", ["pruned", "failed", "reverted", "unknown part", "no JSON", "plugin", "plugin file"])
+def test_what_opencode_took_out_or_may_change_proves_nothing(tmp_path: Path, loss: str) -> None:
+    client = OpencodeLike(tmp_path)
+    client.take(client.ask(), text := "x\n[known=0123456789]")
+    config = tmp_path / ".config" / "opencode"
+    config.mkdir(parents=True)
+    (config / "opencode.json").write_text("{}")
+    if loss == "pruned":
+        client.update(
+            "call-1", client.tool("call-1", status="completed", output=text, time={"start": 1, "compacted": 2})
+        )
+    elif loss in ("failed", "reverted"):
+        change = {"failed": "message SET data = '{\"error\": {}}'", "reverted": "session SET revert = '{}'"}[loss]
+        with client.database() as database:
+            database.execute(f"UPDATE {change}")
+    elif loss == "unknown part":
+        client.message({"role": "user"}, {"type": "of-a-later-version"})
+    elif loss == "no JSON":
+        with client.database() as database:
+            database.execute("UPDATE part SET data = '{'")
+    elif loss == "plugin":
+        (config / "opencode.json").write_text('{"plugin": ["pruning"]}')
+    else:
+        (config / "plugins").mkdir()
+        (config / "plugins" / "pruning.ts").touch()
+    assert client.window.standing(client.request(client.ask())) == {}

@@ -16,12 +16,14 @@ FOREIGN = re.compile(
     r"|\bnotes on [a-z]|\breal-sessions\b|\bDESIGN\b|\bunified-read\b|\bcache-tiers\b|\breadcache spec\b|\(spec \d|\bspecs/"
     r"|\bissue \d+(?: \(|, item)"
 )
+# The pages that define them: each id in one place.
+DEFINING = ("docs/laws.md", "docs/reference/rules.md", "docs/reference/caches.md")
 FOLDERS = ("src", "docs", "tests", "scripts", "examples", "benchmarks")
 OWN = "tests/docs/test_citations.py"
 # Lists of requirements have ids of their own, and name the sections of the specifications that they were taken from.
 LISTS = "tests/requirements/"
 PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|md|toml|ts|html|js|sh)|(?:[\w.-]+/)+)`")
-PAGES_WITH_PATHS = ("docs/laws.md", "docs/architecture.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES_WITH_PATHS = ("docs/laws.md", "docs/architecture.md", "docs/reference/where.md", "CONTRIBUTING.md", "SECURITY.md")
 # Names that a reader is told to give, or files that a user has: no paths of this repository.
 EXAMPLES = frozenset({"pagein.toml"})
 
@@ -47,8 +49,11 @@ def texts(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def defined(root: Path) -> set[str]:
-    page = (root / "docs" / "laws.md").read_text(encoding="utf-8")
-    return {rule or f"law {law}" for rule, law in DEFINITION.findall(page)}
+    return {rule or f"law {law}" for rule, law in definitions(root)}
+
+
+def definitions(root: Path) -> list[tuple[str, str]]:
+    return [found for page in DEFINING for found in DEFINITION.findall((root / page).read_text(encoding="utf-8"))]
 
 
 def cited(text: str) -> set[str]:
@@ -68,13 +73,12 @@ def test_every_law_and_rule_that_is_cited_is_defined(root: Path) -> None:
 
 
 def test_a_rule_is_defined_once(root: Path) -> None:
-    page = (root / "docs" / "laws.md").read_text(encoding="utf-8")
-    found = [rule or law for rule, law in DEFINITION.findall(page)]
+    found = [rule or law for rule, law in definitions(root)]
     assert sorted(found) == sorted(set(found))
     assert [one for one in found if one.isdigit()] == [str(number) for number in range(1, 10)]
 
 
-def test_every_rule_that_the_code_checks_is_on_the_page(root: Path) -> None:
+def test_every_rule_that_the_code_checks_is_defined(root: Path) -> None:
     from pagein.providers.wire import RULES
 
     assert set(RULES) - defined(root) == set()

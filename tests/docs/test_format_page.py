@@ -1,4 +1,4 @@
-"""docs/format.md, read by a stranger: a reader made from the page, with nothing of pagein in it."""
+"""docs/reference/format.md, read by a stranger: a reader made from the page, with nothing of pagein in it."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ from pagein.testing.lived_in_store import make_lived_in_store
 from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.testing.upkeep_contract import export_all, import_all
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "format.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "format.md"
 
 
 @dataclass

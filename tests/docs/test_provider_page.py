@@ -1,4 +1,4 @@
-"""The examples of docs/provider.md run, and its table of script items is complete."""
+"""The examples of docs/reference/provider.md run, and its table of script items is complete."""
 
 import doctest
 import json
@@ -10,7 +10,7 @@ import pytest
 from pagein.errors import BadInput
 from pagein.simulator.script import _READERS, script_from, turn_from
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "provider.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "provider.md"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The examples of docs/providers.md run, and its tables are complete."""
+"""The examples of docs/reference/providers.md run, and its tables are complete."""
 
 import doctest
 import re
@@ -9,7 +9,7 @@ import pytest
 from pagein.providers.cache_simulator import KINDS
 from pagein.providers.prices.price_lookup import prices
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "providers.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "providers.md"
 
 
 @pytest.fixture
@@ -30,7 +30,8 @@ def test_the_examples_of_the_page_run(page: str) -> None:
     assert doctest.DocTestRunner().run(example).failed == 0
 
 
-def test_the_table_of_kinds_is_complete(page: str) -> None:
+def test_the_table_of_kinds_is_complete() -> None:
+    page = (PAGE.parent / "caches.md").read_text(encoding="utf-8")
     assert [name.strip("`") for name in rows(page, "| kind |")] == list(KINDS)
 
 

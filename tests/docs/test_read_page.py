@@ -1,4 +1,4 @@
-"""The example of docs/read.md runs, and its tables name every field, code and tool."""
+"""The example of docs/read.md runs, and the tables of docs/reference/read.md name every base, code and tool."""
 
 import doctest
 import re
@@ -13,6 +13,7 @@ from pagein.tools.reading.read_problems import CODES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "read.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference" / "read.md").read_text(encoding="utf-8")
 APP = """import os
 
 DEBUG = bool(os.environ.get("DEBUG"))
@@ -44,5 +45,5 @@ def test_every_code_that_is_told_has_its_row_and_no_row_is_for_nothing() -> None
 
 
 def test_every_base_and_every_deprecated_tool_has_its_row() -> None:
-    assert [base for base in BASES if f"| `{base}` |" not in PAGE] == []
-    assert [tool.name for tool in DEPRECATED if f"| `{tool.name}` |" not in PAGE] == []
+    assert [base for base in BASES if f"| `{base}` |" not in REFERENCE] == []
+    assert [tool.name for tool in DEPRECATED if f"| `{tool.name}` |" not in REFERENCE] == []

@@ -132,39 +132,80 @@ def test_a_change_between_two_quoted_answers_is_not_passed_over(tmp_path: Path) 
         assert event_of(read(reads, "a.py", known=[first, between, last])).mode != "unchanged"
 
 
-def test_after_a_marker_of_another_version_the_text_is_shown_although_the_file_is_as_quoted_again(
-    tmp_path: Path,
-) -> None:
+def test_a_marker_of_another_version_has_a_receipt_and_unquoted_ends_what_was_shown_before(tmp_path: Path) -> None:
     """Its reader has been told that lines moved: "unchanged" would mean those, under their new numbers."""
-    one, moved = text(*LINES), text("new = 1\n", "new = 2\n", *LINES)
-    other = text(*LINES[:5], "other = 1\n", *LINES[6:])
+    file, one, moved = tmp_path / "a.py", text(*LINES), text("new = 1\n", "new = 2\n", *LINES)
+    file.write_text(one)
     with open_engine(tmp_path) as engine:
         reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
-
-        def ask(now: str, known: str, offset: int | None = 3) -> tuple[str, str]:
-            (tmp_path / "a.py").write_text(now)
-            found = read(reads, "a.py", offset=offset, known=[known])
-            return event_of(found).mode, found.receipt
-
-        (tmp_path / "a.py").write_text(one)
         first = read(reads, "a.py").receipt
-        marker = "[readcache: lines 3-43 of 43 unchanged, shown earlier as lines 1-41]"
-        for _ in range(2):  # also where the same marker was given before
-            (tmp_path / "a.py").write_text(moved)
-            assert read(reads, "a.py", offset=3, known=[first]).text == marker
-            assert read(reads, "a.py", offset=3, known=[first]).text == marker
-            assert ask(one, first, None) == ("full", first)
-            assert ask(one, first)[0] == "unchanged_range"
-        assert ask(moved, first)[0] == "moved"
-        assert ask(other, first)[0] == "full", "a diff against the first version would pass over what was told last"
-        (tmp_path / "b.py").write_text(one)
-        first = read(reads, "b.py").receipt
-        (tmp_path / "b.py").write_text(moved)
-        assert event_of(read(reads, "b.py", offset=3, known=[first])).mode == "moved"
-    (tmp_path / "b.py").write_text(one)
+        file.write_text(moved)
+        told = read(reads, "a.py", offset=3, known=[first])
+        assert told.result.text == "[readcache: lines 3-43 of 43 unchanged, shown earlier as lines 1-41]"
+        assert told.receipt
+        again = read(reads, "a.py", offset=3, known=[first, told.receipt])
+        assert (again.result.text, again.receipt) == (told.result.text, "")
+        file.write_text(one)
+        back = read(reads, "a.py", offset=3, known=[first])
+        assert (event_of(back).mode, back.receipt != first) == ("full", True)
+        assert event_of(read(reads, "a.py", offset=3, known=[first, told.receipt])).mode == "full"
     with open_engine(tmp_path) as engine:  # another process knows what was told
-        again = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
-        assert event_of(read(again, "b.py", known=[first])).mode == "full"
+        resumed = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        assert event_of(read(resumed, "a.py", offset=3, known=[first])).mode == "full"
+        assert event_of(read(resumed, "a.py", offset=3, known=[back.receipt])).mode == "unchanged_range"
+
+
+@pytest.mark.parametrize("third", ["moved", "other"])
+def test_a_part_that_is_shown_behind_a_marker_does_not_pass_over_it(tmp_path: Path, third: str) -> None:
+    """Who read the marker takes the lines outside of the part to stand where it told, not where they were shown."""
+    file, one, moved = tmp_path / "a.py", text(*LINES), text("new = 1\n", "new = 2\n", *LINES)
+    file.write_text(one)
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        first = read(reads, "a.py").receipt
+        file.write_text(moved)
+        marker = read(reads, "a.py", offset=3, known=[first]).receipt
+        file.write_text(moved if third == "moved" else text(*LINES[:3], "other = 1\n", *LINES[4:]))
+        part = read(reads, "a.py", offset=1, limit=6).receipt
+        file.write_text(text(*LINES[:3], "other = 1\n", *LINES[4:]))
+        assert event_of(read(reads, "a.py", offset=10, known=[first, part])).mode == "full"
+        assert event_of(read(reads, "a.py", offset=10, known=[first, marker, part])).mode != "unchanged_range"
+
+
+def test_an_unquoted_part_of_the_same_version_as_a_quoted_marker_ends_what_an_older_version_showed(
+    tmp_path: Path,
+) -> None:
+    """A diff against the first version would repeat a change that the model has seen in the part that it does not quote."""
+    file, two = tmp_path / "a.py", [*LINES[:20], "other = 1\n", *LINES[21:]]
+    file.write_text(text(*LINES))
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        first = read(reads, "a.py").receipt
+        file.write_text(text(*two))
+        quoted = read(reads, "a.py", offset=1, limit=9, known=[first]).receipt
+        read(reads, "a.py", offset=18, limit=6)
+        file.write_text(text(*two[:30], "third = 1\n", *two[31:]))
+        assert quoted
+        assert event_of(read(reads, "a.py", known=[first, quoted])).mode == "full"
+
+
+@pytest.mark.parametrize("is_quoted", [True, False])
+def test_no_marker_names_numbers_under_which_an_unquoted_answer_shows_another_text(
+    tmp_path: Path,
+    is_quoted: bool,  # noqa: FBT001 - a case
+) -> None:
+    file, added = tmp_path / "a.py", [f"new = {number}\n" for number in range(10)]
+    file.write_text(text(*LINES))
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        whole = read(reads, "a.py").receipt
+        file.write_text(text(*added, *LINES))
+        part = read(reads, "a.py", offset=21, limit=10).receipt
+        file.write_text(text(*LINES[:4], *LINES[10:]))
+        known = [whole, part] if is_quoted else [part]
+        found = read(reads, "a.py", offset=5, limit=10, known=known).result.text
+    moved = "[readcache: lines 5-14 of 35 unchanged, shown earlier as lines 11-20]"
+    assert found.startswith(moved if is_quoted else LINES[10])
 
 
 edits = st.tuples(st.just("edit"), st.integers(0, 39), st.text("abc\n", max_size=12))

@@ -211,6 +211,27 @@ def test_doctor_finds_a_setup_that_works_and_one_that_does_not(tmp_path: Path) -
     }
 
 
+def test_doctor_only_notes_what_does_not_answer_and_nobody_uses(tmp_path: Path) -> None:
+    store, gone = ("--store", str(tmp_path / "s.pagein")), "http://127.0.0.1:9"
+
+    def found(*arguments: str, **environment: str) -> tuple[int, dict[str, str]]:
+        done = cli("doctor", "--json", *store, *arguments, folder=tmp_path, **environment)
+        return done.returncode, {one["what"]: one["level"] for one in json.loads(done.stdout)["findings"]}
+
+    with SimulatedProvider() as provider:
+        away = dict.fromkeys(("PAGEIN_ANTHROPIC", "PAGEIN_OPENAI"), provider.url)
+        code, levels = found(PAGEIN_PORT="9", HTTPS_PROXY=gone, **away)
+        assert (code, levels["google"], levels["gateway"]) == (0, "note", "note"), "no agent uses either"
+        code, levels = found("--google", gone, PAGEIN_PORT="9", **away)
+        assert (code, levels["google"]) == (1, "wrong"), "its address was given"
+        assert found(PAGEIN_PORT="9", PAGEIN_GOOGLE=gone, **away)[1]["google"] == "wrong", "it was set"
+        claude = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "ENABLE_TOOL_SEARCH": "true"}
+        code, levels = found(PAGEIN_PORT="9", HTTPS_PROXY=gone, **away, **claude)
+        assert (code, levels["gateway"]) == (1, "wrong"), "Claude Code waits for it"
+        code, levels = found(PAGEIN_PORT="9", HTTPS_PROXY=gone)
+        assert code == 1, "no provider answers: there is no network"
+
+
 def test_doctor_looks_at_the_providers_that_the_running_gateway_sends_to(tmp_path: Path) -> None:
     with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
         asked = ("--anthropic", provider.url, "--store", str(tmp_path / "s.pagein"))

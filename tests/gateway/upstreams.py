@@ -4,7 +4,7 @@ import asyncio
 import io
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import aiohttp
 
 from pagein.gateway.curation.guarded_curator import Curator, PassThrough
+from pagein.gateway.http.access import Handler
 from pagein.gateway.http.headers import PROOF
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
@@ -176,6 +177,7 @@ async def stage(
     curator: Curator | None = None,
     settings: GatewaySettings | None = None,
     environment: dict[str, str] | None = None,
+    services: Mapping[str, Handler] | None = None,
 ) -> AsyncIterator[Stage]:
     upstream = Upstream(answer)
     server = await asyncio.start_server(upstream.serve, "127.0.0.1", 0, limit=1 << 20)
@@ -184,7 +186,7 @@ async def stage(
     chosen = replace(base, anthropic=upstream.url, openai=upstream.url, google=upstream.url, port=0)
     log = io.StringIO()
     switch, logger = Switch(tmp_path / "off", environment or {}), logger_to(log, logging.INFO)
-    parts = GatewayParts(curator or PassThrough(), None, switch, logger)
+    parts = GatewayParts(curator or PassThrough(), None, switch, logger, services=services or {})
     async with Gateway(chosen, parts) as gateway, aiohttp.ClientSession() as client:
         yield Stage(gateway, upstream, client, log)
     server.close()

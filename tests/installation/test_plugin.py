@@ -64,7 +64,7 @@ def test_the_command_puts_the_server_and_all_hooks_in_and_takes_them_out(tmp_pat
     leaving = [line for line in planned.splitlines() if line.startswith("-") and "hook claude-code" in line]
     assert (planned.count("nothing was written"), len(leaving)) == (4, 3)
     assert file.read_text() == installed
-    run("uninstall", "claude-code", "--yes")
+    run("uninstall", "claude", "--yes")  # by its command
     assert file.read_text() == SETTINGS
     assert not (home / ".claude.json").exists()
     assert run("uninstall", "claude-code", "--yes").count("nothing to do") == 4

@@ -91,7 +91,9 @@ def test_a_replaced_tool_shares_the_receipts_of_read(engine: Engine, tmp_path: P
     ask = Asked(engine, tmp_path)
     receipt = ask("read_file", path="a.py").rpartition("known=")[2].removesuffix("]")
     assert ask("read", mode="file", target="a.py", known=[receipt]) == MARKER
+    assert ask("read_file", target="a.py", known=[receipt]) == MARKER, "by a name that its schema does not have"
     assert ask("get_snippet", path="a.py", query="value_7 ").startswith("a.py")
+    assert "nonsense" in ask("read_file", path="a.py", nonsense=1)
     assert ask("read_file", path="../b.py").startswith("error: ")
 
 
@@ -114,6 +116,9 @@ def test_versions_and_references_of_a_stored_object_are_listed(engine: Engine, t
     note = told[1].split()[0]
     assert [one.partition(" -> ")[2] for one in ask("select", id=note, relation="link").splitlines()[1:]]
     assert ask("select", id=note, type="chat", under="/nowhere").endswith("No references.")
+    ask("read", mode="file", target="a.py")
+    ask("search", pattern="write the notes")
+    assert "at an unknown time" in ask("history", id="a.py"), "a read without a time is of no year"
     for tool in ("history", "select"):
         assert ask(tool, id="unknown.md").startswith("error: no object has the id")
         assert ask(tool) == "error: Missing required parameter: id"

@@ -41,6 +41,7 @@ def test_an_edit_and_a_read_keep_the_line_end_that_they_do_not_show() -> None:
     assert (read.known, read.content, read.is_news) == ("whole", "a\nc\n", False)
     _, unknown = deeds(NO_TEXTS, OPENCODE, "read", shown, filePath="/w/a.txt")
     assert (unknown.known, unknown.content, unknown.is_news) == ("whole", "a\nc", True)
+    assert (edited.is_end_open, read.is_end_open, unknown.is_end_open) == (False, False, True)
 
 
 def test_a_file_that_a_patch_adds_is_known_whole_and_patched_further() -> None:

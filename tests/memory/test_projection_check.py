@@ -62,7 +62,7 @@ def lose(store: SqliteStore) -> str:
     """Lose the answer of a write."""
     (call,) = store.objects(Query(types=frozenset({"toolcall"}), limit=1))
     with sqlite3.connect(store._database.path) as rows:
-        rows.execute("DELETE FROM request WHERE sequence = ?", (call.sequence,))
+        rows.execute("DELETE FROM answer WHERE sequence = ?", (call.sequence,))
     return call.id
 
 

@@ -199,6 +199,14 @@ STORED: list[tuple[Note, str]] = [
         '{"session":"s","machine":"0f","folder":"/w","follows":true}',
     ),
     (
+        UsageNote(Usage(1, 2, 3, 0, 4), "msg_1"),
+        '{"fresh":1,"read":2,"written":3,"written_1h":0,"output":4,"answer":"msg_1"}',
+    ),
+    (
+        CacheMissNote("", "", 0, told="unavailable"),
+        '{"cause":"","who":"","tokens":0,"told":"unavailable"}',
+    ),
+    (
         FileSightingNote("0f", "/w/b.py", "move", "/w/a.py", HASH.hex, HASH.hex, 4),
         f'{{"machine":"0f","path":"/w/b.py","op":"move","before":"/w/a.py","content":"{HASH.hex}","digest":"{HASH.hex}","size":4}}',
     ),

@@ -122,6 +122,13 @@ def test_every_section_of_two_designs_has_a_row() -> None:
     assert {f"3.{number}" for number in range(1, 6)} | {"4.2.1"} <= every
 
 
+def test_every_requirement_of_the_memory_system_is_shown_on_the_way_of_a_user() -> None:
+    inside = ("tests/policy/", "tests/model/")
+    rows = requirements(Path(__file__).parent / "memory_system.toml")
+    shown = {str(one["id"]): [str(name) for name in one.get("tests", ())] for one in rows}  # type: ignore[attr-defined]
+    assert [name for name, tests in shown.items() if tests and all(test.startswith(inside) for test in tests)] == []
+
+
 def test_every_section_and_every_defect_of_the_unified_read_has_a_row() -> None:
     rows = requirements(Path(__file__).parent / "unified_read.toml")
     sections = {str(one["source"]).partition(" / ")[0] for one in rows}

@@ -1,7 +1,7 @@
 """Random histories: SQLite and PostgreSQL answer like the store in memory."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,8 @@ from pagein.model.writes import EVERYTHING, Query, Write
 from pagein.ports import ObjectStore
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.store.postgres.postgres_store import PostgresStore
+from pagein.store.sql import packed_records, packed_references, sql_versions
+from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.object_store import object_number
 
@@ -56,7 +58,9 @@ ADDITIONAL = st.dictionaries(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One write of a history. request: None for one of its own. delete: say that the object is gone, if it is there."""
+    """One write of a history. request: None for one of its own. delete: say that the object is gone, if it is there.
+    pause: whether the store packs what it has before the write.
+    """
 
     id: str
     type: str
@@ -69,6 +73,7 @@ class Step:
     request: str | None
     delete: bool
     fail: bool
+    pause: bool
 
 
 STEPS = st.builds(
@@ -81,11 +86,22 @@ STEPS = st.builds(
     nickname=st.sampled_from([None, None, *NICKNAMES]),
     at=TIMES,
     expected=st.sampled_from([None, None, None, 0, 1, 2]),
-    request=st.sampled_from([None, None, "again", "\\ \ud800\0"]),
+    request=st.sampled_from([None, None, "again", "\\ \ud800\0", "memory:" + "0f" * 16]),
     delete=st.sampled_from([False, False, False, True]),
     fail=st.sampled_from([False, False, False, False, True]),
+    pause=st.booleans(),
 )
 HISTORIES = st.lists(STEPS, max_size=12)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def hasty() -> Iterator[None]:
+    """Everything is packed in the first pause, and a few texts make a segment."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed_references, "COLD", 0)
+        patch.setattr(packed_references, "REFERENCES", replace(packed_references.REFERENCES, most=2))
+        patch.setattr(sql_versions, "RECORDS", replace(packed_records.RECORDS, most=2))
+        yield
 
 
 class Undone(Exception):
@@ -97,6 +113,9 @@ def replay(store: ObjectStore, history: list[Step]) -> list[object]:
     answers: list[object] = []
     for place, step in enumerate(history):
         try:
+            if step.pause and isinstance(store, SqlObjects):
+                while store.bundle_more():
+                    pass
             with store.exclusive():
                 answers.append(store.write(_write(store, step, place)))
                 _fail(step)

@@ -76,11 +76,23 @@ def test_recalls_stand_below_the_store_only_if_asked_for() -> None:
         calls=120,
         evicted=AbsentCount(absent=40, recalled=1, drawn=4),
         previewed=AbsentCount(absent=0, recalled=0, drawn=0),
+        usd=0.0,
+        recalled_usd=0.0,
+        drawn_usd=0.0,
     )
-    assert status_lines(told, 0).splitlines()[-3:] == [
+    counts = [
         "recalls   in 120 calls; a replay charges as many as its stress model draws",
         "  40 evicted texts: 1 (2 %) recalled by the model, 4 (10 %) drawn",
         "  0 previewed outputs: 0 (-) recalled by the model, 0 (-) drawn",
+    ]
+    assert status_lines(told, 0).splitlines()[-3:] == counts
+    told["recalls"] |= {"usd": 5.0, "recalled_usd": 0.025, "drawn_usd": 0.1}
+    assert status_lines(told, 0).splitlines()[-4:] == [
+        *counts,
+        (
+            "  the recalls cost about $0.0250 (0.5 % of $5.00), the drawn ones would cost $0.10 (2.0 %): with recalls as in this store, a "
+            "replay's bill would be 1.5 % lower"
+        ),
     ]
 
 

@@ -20,7 +20,7 @@ from pagein.errors import BadInput, BadSetting
 if TYPE_CHECKING:
     from pagein.ports import ObjectStore
 
-_LINES: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_LINES: Final = re.compile(r"([0-9]{1,9})(?:[-,]([0-9]{1,9}))?")
 _OF_A_DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")
 _LARGEST: Final = 16 * 1024 * 1024
 

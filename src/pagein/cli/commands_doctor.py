@@ -38,6 +38,8 @@ def doctor(
     """Check a setup from end to end: store, switch, gateway, providers, the configuration of agents, and a round trip.
 
     Of the agents it reads environment and settings files, and changes nothing. No model is called: the round trip goes to a simulated provider in this process.
+
+    Exit status: 0 if nothing is wrong, notes included; 1 if something keeps the gateway from working (`wrong`); 2 for an option or a setting that cannot be used. A provider or a gateway that does not answer is a note if nothing uses it.
     """
     from pagein.gateway.http.access_token import default_file
     from pagein.gateway.kill_switch import default_switch
@@ -57,6 +59,7 @@ def doctor(
         store=lambda: _store_finding(store, workspace),
         caches=lambda: _cache_findings(store, workspace),
         round_trip=_round_trip,
+        is_url_given=url is not None,
     )
     findings = check_setup(asked)
     if as_json:

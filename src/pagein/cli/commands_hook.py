@@ -22,6 +22,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from pagein.cli.agent_names import agent_name, list_agents
+
 _REFUSED: Final = 1
 _ENDS: Final = frozenset({"PreCompact", "SessionEnd"})
 """Events after which the window, or the session, is gone."""
@@ -37,7 +39,9 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: pagein install claude-code --yes puts it into Claude Code's settings")(hook)
 
 
-def hook(agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code.")]) -> None:
+def hook(
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code (or claude).", callback=agent_name)],
+) -> None:
     """Answer a hook of an agent: block a call that would write pagein's own text into a file, and remember sessions.
 
     Reads the event as JSON on standard input. Before a tool is used, a call that would write a stub or a marker of pagein's
@@ -45,7 +49,7 @@ def hook(agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code
     the session's transcript has is taken into the store. Whatever goes wrong lets the agent go on.
     """
     if agent != "claude-code":
-        sys.stderr.write(f"pagein: there is no hook for {agent!r}; there is claude-code\n")
+        sys.stderr.write(f"pagein: there is no hook for {agent!r}; there is {list_agents(['claude-code'])}\n")
         raise typer.Exit(_REFUSED)
     try:
         told = json.loads(sys.stdin.buffer.read(_LONGEST))

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from pagein.cli.agent_names import agent_name, list_agents
 from pagein.cli.options import AsJson
 from pagein.errors import BadInput
 
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
     Planner: TypeAlias = Callable[[Installer, Mapping[Path, Change]], Change]
 
 AgentName: TypeAlias = Annotated[
-    str, typer.Argument(metavar="AGENT", help="claude-code, codex, cursor, opencode, pi or vscode.")
+    str,
+    typer.Argument(
+        metavar="AGENT",
+        help="claude-code (or claude), codex, cursor, opencode, pi or vscode.",
+        callback=agent_name,
+    ),
 ]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Make the change; else it is only shown.")]
 ForProject: TypeAlias = Annotated[
@@ -117,7 +123,7 @@ def _installers(name: str, *, project: bool) -> "tuple[Installer, ...]":
 
     agent = AGENTS.get(name)
     if agent is None:
-        raise BadInput(f"there is no agent {name!r}; there are {', '.join(sorted([*AGENTS, _PI]))}")
+        raise BadInput(f"there is no agent {name!r}; there are {list_agents([*AGENTS, _PI])}")
     folders = Folders(Path.home(), Path.cwd(), os.environ)
     notes = user_data_path("pagein", appauthor=False) / "installed.json"
     return Installer.of(agent, folders, notes, project=project or agent.user is None)

@@ -20,7 +20,8 @@ SessionName: TypeAlias = Annotated[
 Target: TypeAlias = Annotated[
     str,
     typer.Argument(
-        metavar="OBJECT", help="An object's id (pg-...), or the id of the tool call; `pagein window` lists both."
+        metavar="OBJECT",
+        help="An object's id (pg-...), that of the tool call, or the name of a file; `pagein window` lists both ids.",
     ),
 ]
 Now: TypeAlias = Annotated[bool, typer.Option("--now", help="Have the next call open an epoch for it.")]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pagein.cli.agent_names import agent_name, list_agents
 from pagein.cli.options import AsJson, Store, Upstreams, with_upstream_options
 from pagein.errors import BadInput, BadSetting
 
@@ -51,7 +52,15 @@ def add_to(app: typer.Typer) -> None:
 
 def run(
     *,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent's command.", show_default=False)],
+    agent: Annotated[
+        str,
+        typer.Argument(
+            metavar="AGENT",
+            help="claude-code (or claude), codex, gemini-cli (or gemini), opencode or pi.",
+            show_default=False,
+            callback=agent_name,
+        ),
+    ],
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="ARGS", help="The agent's own arguments.", show_default=False)
     ] = None,
@@ -153,10 +162,10 @@ def _start(
 def _launch(name: str) -> "Launch":
     from pagein.gateway.client_setup import LAUNCHES
 
-    for one in LAUNCHES:
-        if name in (one.command, one.client.name.lower().replace(" ", "-")):
-            return one
-    raise BadInput(f"there is no agent {name!r} to run; there are {', '.join(one.command for one in LAUNCHES)}")
+    launches = {one.client.name.lower().replace(" ", "-"): one for one in LAUNCHES}
+    if name not in launches:
+        raise BadInput(f"there is no agent {name!r} to run; there are {list_agents(launches)}")
+    return launches[name]
 
 
 def _program(command: str) -> str:

@@ -248,6 +248,7 @@ def _parts(
                 children=TOOLS if settings.children else (),
             ),
             work=None if files is None else files.work,
+            names_answers=settings.ask_cache_misses,
             guarded=guarded_sessions(wiring.public_address(store, workspace=workspace)),
         ),
         EngineLooker(engine, _search_in(store, workspace)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pagein.cli.agent_names import agent_name
 from pagein.cli.archive_access import AsOf, GivenWorkspace, file_paths, in_archive, moment, print_answer
 from pagein.cli.options import AsJson, Store
 
@@ -32,7 +33,10 @@ def sessions(  # noqa: PLR0913 - a command has as many options as it has
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Begun at this time or before.")] = None,
     agent: Annotated[
-        str | None, typer.Option("--agent", "-a", metavar="NAME", help="Only of this agent: claude-code, codex, ...")
+        str | None,
+        typer.Option(
+            "--agent", "-a", metavar="NAME", help="Only of this agent: claude-code, codex, ...", callback=agent_name
+        ),
     ] = None,
     sub_agents: Annotated[bool, typer.Option("--sub-agents", help="Also the sessions of sub-agents.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="At most so many.")] = 20,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from pagein.cli.options import AsJson, NearestGatewayUrl, Store, Workspace
+from pagein.cli.archive_access import GivenWorkspace
+from pagein.cli.options import AsJson, NearestGatewayUrl, Store
 
 if TYPE_CHECKING:
     from pagein.gateway.pages.call_totals import SessionCalls
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 By: TypeAlias = Literal["session", "agent", "project", "model", "day"]
 
 _SHOWN = 10
-_WEEK = 7 * 86_400.0
 _PATIENCE = 5.0  # seconds of reading journals
 
 
@@ -39,7 +39,7 @@ def add_to(app: typer.Typer) -> None:
 def status(
     *,
     url: NearestGatewayUrl = None,
-    workspace: Workspace = Path(),
+    workspace: GivenWorkspace = None,
     store: Store = None,
     by: Annotated[
         By | None,
@@ -63,15 +63,28 @@ def status(
     """
     from pagein.ui.status import Status, status_lines
 
+    asked, folder = _place(store, workspace)
     if by is not None:
-        _show_totals(store, workspace, by, since, as_json=as_json)
+        _show_totals(asked, folder, by, since, as_json=as_json)
         return
-    now = Status(gateway=_gateway(url, workspace), store=_store(store, workspace))
+    now = Status(gateway=_gateway(url, workspace or Path()), store=_store(asked, folder))
     if not now["store"]["problem"]:
-        now["costs"] = _costs(store, workspace)
+        now["costs"] = _costs(asked, folder)
     if recalls and not now["store"]["problem"]:
-        now["recalls"] = _recalls(store, workspace)
+        now["recalls"] = _recalls(asked, folder)
     sys.stdout.write(json.dumps(now) + "\n" if as_json else status_lines(now, _SHOWN) + "\n")
+
+
+def _place(store: str | None, workspace: Path | None) -> tuple[str | None, Path]:
+    """Return the name and the folder of the store that is meant: without a name, that of the running gateway, as for `sessions`."""
+    from pagein.archive import find_store
+    from pagein.errors import BadInput
+
+    try:
+        found = find_store(store, workspace)
+    except BadInput:
+        return store, workspace or Path()  # what is missing is told with the state of the store
+    return None if found.store is None else str(found.store), Path(found.workspace)
 
 
 def nearest_gateway(url: str | None, workspace: Path) -> "GatewayInquiry":
@@ -179,12 +192,10 @@ def _show_totals(store: str | None, workspace: Path, by: By, since: str, *, as_j
 
 def _costs(store: str | None, workspace: Path) -> "CostsStatus":
     """Sum the calls of the last days. Raises StoreError for a journal that cannot be read."""
-    from pagein.gateway.pages.call_totals import cost_since
+    from pagein.gateway.pages.call_totals import cost_since, periods
     from pagein.ui.status import CostsStatus
 
-    now = datetime.now().astimezone()  # noqa: TID251 - the rim reads the clock
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-    week = now.timestamp() - _WEEK
+    midnight, week = periods(datetime.now().astimezone())  # noqa: TID251 - the rim reads the clock
     sessions, unread = _calls_since(store, workspace, week)
     made = [(one.name, one.calls) for one in sessions]
     return CostsStatus(today=cost_since(midnight, made), week=cost_since(week, made), unread=unread)
@@ -230,7 +241,14 @@ def _recalls(store: str | None, workspace: Path) -> "RecallStatus":
             for one in kept.sessions()
         ]
     found = sum(counts, RecallCounts())
-    return {"calls": found.calls, "evicted": _absent(found.evicted), "previewed": _absent(found.previewed)}
+    return {
+        "calls": found.calls,
+        "evicted": _absent(found.evicted),
+        "previewed": _absent(found.previewed),
+        "usd": found.usd,
+        "recalled_usd": found.recalled_usd,
+        "drawn_usd": found.drawn_usd,
+    }
 
 
 def _absent(found: "RecallCount") -> "AbsentCount":

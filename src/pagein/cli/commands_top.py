@@ -26,7 +26,7 @@ def top(
 ) -> None:
     """Follow the sessions of a running gateway in the terminal: costs, windows, and orders about them.
 
-    Keys: p pin, u unpin, v veto, d drop, r restore a result; e open an epoch, o switch off, n switch on for the session; z undo;
+    Keys: p pin, u unpin, v veto, d drop, r restore a result, or with f before them all results of a file; e open an epoch, o switch off, n switch on for the session; z undo;
     s past sessions of the store, with their calls; q quit.
     """
     from pagein.cli.commands_status import nearest_gateway
@@ -40,10 +40,10 @@ def top(
     if as_json:
         sys.stdout.write(json.dumps(seen) + "\n")
         return
+    if not sys.stdout.isatty():
+        raise BadSetting("this is no terminal; --json prints one look")
     try:
         from pagein.ui.top import Top
     except ImportError as problem:
         raise BadSetting(f"the screen needs more: pip install 'pagein[top]' ({problem})") from problem
-    if not sys.stdout.isatty():
-        raise BadSetting("this is no terminal; --json prints one look")
     Top(gateway, (NoAnswer,)).run()

@@ -71,7 +71,7 @@ def export_(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write everything a store keeps as JSON lines (docs/format.md).
+    """Write everything a store keeps as JSON lines (docs/reference/format.md).
 
     Content of files that must not be stored is never in it. Others may go on working while it is written.
     """

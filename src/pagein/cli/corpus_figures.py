@@ -1,6 +1,6 @@
 """The bill of the recorded sessions with pagein: the figures that users read in the docs and in `pagein serve`.
 
-`scripts/measure_bar.py` gives them, and `scripts/generate_docs.py` writes them into the README and docs/residency-results.md.
+`scripts/measure_bar.py` gives them, and `scripts/generate_docs.py` writes them into the README and docs/reference/residency-results.md.
 """
 
 from dataclasses import dataclass

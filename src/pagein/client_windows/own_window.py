@@ -3,12 +3,14 @@
 Rules of this file
 ------------------
 1. Any doubt gives nothing: the model then gets the text.
-2. Only a transcript that holds the very call is believed, because it tells on which branch the model is. Claude Code
+2. Only a transcript that holds the very call is believed, because it tells on which branch the model is. opencode tells no id of
+   a call, so there the call is known by its tool and its arguments. Claude Code
    names a session when it starts the server, and goes on in another one when the user resumes it; so the call is looked
    for in the transcripts of the project that were written last.
 """
 
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,8 +21,10 @@ from typing import Final, Protocol, TypeAlias
 
 from pagein.client_windows.claude_code import ClaudeCodeTranscript
 from pagein.client_windows.codex import CodexRollout
+from pagein.client_windows.opencode import OpencodeDatabase, database_file, may_change_requests
 from pagein.client_windows.transcript_tail import Row, TranscriptTail
 from pagein.engine.log.standing_receipts import StandingReceipt
+from pagein.engine.sent_windows import ToolRequest
 
 _THREAD: Final = re.compile(r"[0-9A-Za-z-]{8,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^0-9A-Za-z]")
@@ -78,15 +82,32 @@ class OwnWindow:
         self._followed: dict[Path, _FilePart] = {}
         self._lock = Lock()
 
-    def standing(self, call_id: str, thread: str = "") -> Mapping[str, StandingReceipt]:
+    def standing(self, asked: ToolRequest, thread: str = "") -> Mapping[str, StandingReceipt]:
         """Return the receipts visible at a call, by the ids of the answered calls."""
-        found = self._found(call_id, thread)
+        if not asked.id:
+            return self._in_database(asked) or {}
+        found = self._found(asked.id, thread)
         return {} if found is None else found[1]
 
     def transcript(self, call_id: str, thread: str = "") -> Path | None:
         """Return the transcript with a call, or None."""
         found = self._found(call_id, thread)
         return None if found is None else found[0]
+
+    def _in_database(self, asked: ToolRequest) -> Mapping[str, StandingReceipt] | None:
+        """Return the receipts visible at a call without an id, from the database of the agent; None in doubt."""
+        try:
+            file = database_file(self._environment, self._home)
+            if file is None or may_change_requests(self._environment, self._home, Path.cwd()):
+                return None
+            database = OpencodeDatabase(file)
+            end, found = time.monotonic() + self._patience, database.standing(asked)
+            while found is None and time.monotonic() < end:
+                time.sleep(_PAUSE)
+                found = database.standing(asked)
+        except (OSError, ValueError, KeyError, TypeError, sqlite3.Error):
+            return None
+        return found
 
     def _found(self, call_id: str, thread: str) -> _Found | None:
         try:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pagein.engine.cache.answered_requests import AnsweredRequest, answered_requests
 from pagein.engine.cache.cache_inputs import NO_HEAD
 from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
@@ -26,6 +27,7 @@ from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.prepared_request import Placed
 from pagein.engine.send.call import PendingCall, SentPlace
 from pagein.engine.send.outgoing_body import may_be_bound
+from pagein.engine.send.request_call import RequestCall
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent, is_bridge
@@ -180,6 +182,7 @@ class BranchIndex:
     heads: the prompt prefix at each entry.
     settled: the chosen recall tools at each entry.
     deferral: the deferred tools at each entry; None if there was no choice.
+    trails: the last answered request at each entry.
     reader: reads the messages of requests.
     """
 
@@ -196,6 +199,7 @@ class BranchIndex:
         self.deferral: Fold[DeferredToolsNote | None] = Fold(
             journal, None, latest_note(DeferredToolsNote), "deferral", takes=(DeferredToolsNote,)
         )
+        self.trails = answered_requests(journal)
         self.reader = RequestReader(kept.get("messages"), self.places.breaks)
         self._learned = -1
         self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
@@ -261,6 +265,15 @@ class BranchIndex:
         if last is not None:
             return "compacted", self.places.stand(last)
         return "new", self.places.root
+
+    def answered_before(self, call: RequestCall) -> AnsweredRequest | None:
+        """Return the last answered request that a call continues; None without one.
+
+        Retries and forks lead to older entries, which a snapshot spares.
+        """
+        if call.entry is None or call.placed != "continued":
+            return None
+        return self.trails[self._log.journal.entry(call.entry).parent].answered
 
     def with_offer(self, call: PendingCall, parent: EntryId | None) -> PendingCall:
         """Return the call with the recall tools and the deferred tools of its branch.

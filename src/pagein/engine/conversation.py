@@ -29,12 +29,16 @@ class ClientAnswer:
     messages: its messages as the client may send them back, in the wire format of the request; without recall calls.
     is_whole: False if the answer was cut short.
     further: what was billed beside `usage`, because the model was asked again within the answer.
+    told: why the provider says that its cache was missed; "" if it says nothing.
+    name: the provider's name of the answer; "" if it is not to be journaled.
     """
 
     usage: Usage | None
     messages: tuple[bytes, ...] = ()
     is_whole: bool = True
     further: tuple[FurtherUsageNote, ...] = ()
+    told: str = ""
+    name: str = ""
 
 
 Reply: TypeAlias = Usage | ClientAnswer | Mapping[str, Any] | SdkReply
@@ -59,7 +63,7 @@ def answer_of(reply: Reply, api: Api) -> ClientAnswer:
         return ClientAnswer(reply)
     form = format_named(api).answers
     read = form.whole(reply if isinstance(reply, Mapping) else _dump_reply(reply))
-    return ClientAnswer(read.usage, form.turn(read, ()).shown)
+    return ClientAnswer(read.usage, form.turn(read, ()).shown, told=read.miss)
 
 
 def _dump_reply(reply: SdkReply) -> Mapping[str, Any]:

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from pagein.engine.cache.answered_requests import AnsweredRequest
 from pagein.engine.cache.cache_inputs import Part
 from pagein.engine.cache.cache_ttl import KeepAlivePlan, TtlTerms
 from pagein.engine.cache.prompt_layout import SentRequest
 from pagein.errors import BadInput
 from pagein.model.cache_notes import CacheVerdictNote
-from pagein.model.entries import EntryId, EpochEntry, PagedOut
+from pagein.model.entries import AFTER_A_LOSS, EntryId, EpochEntry, PagedOut
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Usage
 from pagein.policy.economics.cache_lifetimes import ShortRewrite
@@ -155,6 +156,7 @@ class PreparedRequest:
     terms: its cache terms; None if left to the client.
     original: the client's bytes.
     sent: the request as it was sent; None if unknown.
+    before: the last answered request that it continues, as the journal has it; None without one, and for retries and forks.
     last: name of its last message, which finds a request without an entry after it was journaled.
     """
 
@@ -181,7 +183,14 @@ class PreparedRequest:
     terms: TtlTerms | None = field(default=None, repr=False, compare=False)
     original: bytes = field(default=b"", repr=False)
     sent: SentRequest | None = field(default=None, repr=False, compare=False)
+    before: AnsweredRequest | None = field(default=None, repr=False, compare=False)
     last: EntryId = field(default="", repr=False, compare=False)
+
+    @property
+    def extended(self) -> AnsweredRequest | None:
+        """The answered request before, if pagein changed nothing of it that the cache still held."""
+        is_after_loss = self.opened is not None and self.opened.reason in AFTER_A_LOSS
+        return None if self.rewrites and not is_after_loss else self.before
 
     @property
     def rewrites(self) -> bool:

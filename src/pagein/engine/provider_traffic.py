@@ -152,7 +152,7 @@ class Traffic:
                     offered = call.pending.own_tool_names
                     return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))
                 self._note_sent(call.pending, call.made, call.chosen)
-                return prepared_request(asked, call)
+                return replace(prepared_request(asked, call), before=self._index.answered_before(call))
             except GivenUp:
                 self._settle_debts()  # record the request that was sent instead
                 raise
@@ -233,15 +233,15 @@ class Traffic:
         api, place, model, outside = prepared.api, prepared.messages, prepared.model, self._window.parts.outside
         try:
             usage = usage_of(reply, api)
-            notes += [] if usage is None else [UsageNote(usage)]
             seen = answer_of(reply, api)
+            notes += [] if usage is None else [UsageNote(usage, seen.name)]
             notes += seen.further
             now = prepared.at if outside is None else outside.now()
             note = answer_note(seen.messages, api, self._log.privacy, place, model, at=now, is_whole=seen.is_whole)
             notes += [] if note is None else [note]
             if usage is not None and prepared.sent is not None:
-                forecast = self._forecasts.take_usage(prepared.sent, usage)
-                notes += forecast.notes
+                forecast = self._forecasts.take_usage(prepared.sent, usage, prepared.extended)
+                notes += forecast.notes(seen.told)
         except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not fail an answered call
             return usage, notes, forecast, _problem_words(problem)
         return usage, notes, forecast, None

@@ -15,13 +15,15 @@ Rules of this file
 4. After a refresh of a file, no answer about it proves anything until it was given again.
 5. Receipts tell the order of their answers. An answer that is given once more, after another version of the file was
    shown, therefore gets a receipt of its own, although its text is the same.
-6. A marker that has no receipt may tell of another version, such as one whose lines moved. The next answer then names only that
-   version or a quoted one without its text: a reader of that marker takes "unchanged" for what it told last.
+6. A marker that tells of another version than the last quoted answer, such as one whose lines moved, has a receipt, too: its
+   reader takes "unchanged" for what it told last. Without its receipt, what was shown before it proves nothing.
 7. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
    if the text above it is, to the last character, the answer that it was made for.
+8. The model may see answers that it does not quote. No marker says "shown earlier as lines 5-9" if one of them has other text under
+   these numbers.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
@@ -33,7 +35,6 @@ from pagein.engine.session import Session
 from pagein.errors import StoreError
 from pagein.model.entries import Entry, EntryId, NoteEntry
 from pagein.model.journal_notes import ReadNote
-from pagein.model.names import ContentHash
 from pagein.model.note_forms import encode_note
 from pagein.model.read_events import FileRead, FileRefresh
 from pagein.policy.reads.receipt_lines import RECEIPT_DIGITS
@@ -49,7 +50,7 @@ _PLAIN: Final = ("full", "baseline_fallback")
 class ReceiptedRead:
     """The answer to a read, with the receipt for later proof.
 
-    receipt: tag of the answer; "" if it shows no text that a later answer may refer to.
+    receipt: tag of the answer; "" if it tells nothing that a later answer may refer to.
     unknown: quoted receipts that no answer of this session has.
     """
 
@@ -88,9 +89,9 @@ class ReceiptedReads:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._answers: dict[str, _Answer] = {}
+        self._given: dict[str, str] = {}  # by the tag of an answer when first given, the tag when last given
         self._in_order: dict[str, list[str]] = {}  # by path, the tags of its answers, the oldest first
         self._refreshed: set[str] = set()
-        self._latest: dict[str, ContentHash] = {}  # by path, the version of the last answer of any kind
         self._last: EntryId | None = None
 
     def is_of(self, session: Session) -> bool:
@@ -127,14 +128,12 @@ class ReceiptedReads:
                     session.note(answer.note)
                 before = session.leaf
                 result = work(bypass)
-                if not bypass and any(self._contradicts(event, proven) for event in self._reads_behind(before)):
+                if not bypass and any(self._is_ambiguous(event, proven) for event in self._reads_behind(before)):
                     session.move(before)
                     bypass = True
                     result = work(bypass)
-                told = {event.path: event.version for event in self._reads_behind(before)}
                 receipt = self._receipt(before)
                 self._look()
-                self._latest |= told  # an equal answer has no new entry
                 self._refreshed.discard(receipt)  # an answer that was given before has no new entry
         except StoreError as problem:  # the text is the answer without a store (law 7)
             session.move(None)
@@ -153,19 +152,25 @@ class ReceiptedReads:
             place = entry.parent
         return found
 
-    def _contradicts(self, event: FileRead, proven: Iterable[_Answer]) -> bool:
-        """Return whether an answer is less than the text, although the last one told of a version that nobody quoted."""
-        last = self._latest.get(event.path)
-        if event.mode in _PLAIN or last in (None, event.version):
+    def _is_ambiguous(self, event: FileRead, proven: Collection[_Answer]) -> bool:
+        """Return whether a marker names line numbers under which an answer that is not proven shows another version."""
+        named = [(one.base, one.first, one.first + one.count - 1) for one in event.copies if one.first != one.at]
+        if not named or event.mode not in ("moved", "partly_known"):
             return False
-        return all(one.event.version != last for one in proven if one.event.path == event.path)
+        quoted = {one.tag for one in proven}
+        others = (self._answers[tag].event for tag in self._in_order.get(event.path, ()) if tag not in quoted)
+        return any(
+            other.version != base and other.emitted is not None and other.emitted.clamp(first, last)
+            for other in others
+            for base, first, last in named
+        )
 
     def _receipt(self, before: EntryId | None) -> str:
-        """Return the receipt of the answer journaled behind an entry; "" for an answer without text of a file."""
+        """Return the receipt of the answer journaled behind an entry; "" for an answer that tells nothing new."""
         place = self._session.leaf
         while place is not None and place != before:
             entry = self._session.journal.entry(place)
-            found = _text_read(entry)
+            found = self._telling_read(entry)
             if found is not None:
                 return self._told(entry.parent, *found)
             place = entry.parent
@@ -173,13 +178,13 @@ class ReceiptedReads:
 
     def _told(self, parent: EntryId | None, note: ReadNote, event: FileRead) -> str:
         """Return the receipt of an answer behind an entry. A repeated answer is journaled anew."""
-        tags = self._in_order.get(event.path, [])
-        same = [place for place, tag in enumerate(tags) if replace(self._answers[tag].note, repeat=0) == note]
-        if not same:
+        last = self._given.get(_tag(note))
+        if last is None:
             return _tag(note)
-        since = (self._answers[tag].event.version for tag in tags[same[-1] :])
+        tags = self._in_order[event.path]
+        since = (self._answers[tag].event.version for tag in tags[tags.index(last) :])
         is_last = all(version == event.version for version in since)
-        told = self._answers[tags[same[-1]]].note if is_last else replace(note, repeat=len(self._answers))
+        told = self._answers[last].note if is_last else replace(note, repeat=len(self._answers))
         if told.repeat:
             self._session.move(parent)
             self._session.note(told)
@@ -203,40 +208,40 @@ class ReceiptedReads:
         """Return the quoted answers that are proven, the oldest first.
 
         Of a file of which one quoted answer is not proven, none is: a reader of that answer expects another text than the
-        earlier ones showed. Nor is what was shown before another version whose answer is not quoted.
+        earlier ones showed.
         """
-        found = sorted((self._answers[tag] for tag in quoted if tag in self._answers), key=lambda one: one.number)
-        changed = {path: self._last_unquoted_change(path, quoted) for path in {one.event.path for one in found}}
+        paths = {self._answers[tag].event.path for tag in quoted if tag in self._answers}
+        found = sorted((one for path in paths for one in self._upheld(path, quoted)), key=lambda one: one.number)
         proven: dict[str, _Answer] = {}
         doubtful = set()
         for one in found:
-            if one.number < changed[one.event.path]:
-                continue
             if one.tag not in self._refreshed and any(base <= proven.keys() for base in one.bases):
                 proven[one.tag] = one
             else:
                 doubtful.add(one.event.path)
         return [one for one in proven.values() if one.event.path not in doubtful]
 
-    def _last_unquoted_change(self, path: str, quoted: Collection[str]) -> int:
-        """Return the number of the last unquoted answer with another version than the quoted answer before; else -1."""
-        changed, version = -1, None
-        for one in map(self._answers.__getitem__, self._in_order[path]):
-            if one.tag in quoted:
-                version = one.event.version
-            elif version is not None and one.event.version != version:
-                changed = one.number
-        return changed
+    def _upheld(self, path: str, quoted: Collection[str]) -> Iterator[_Answer]:
+        """Yield the quoted answers about a file that no answer behind them contradicts, the newest first.
+
+        An answer that does not count contradicts those before it that told of another version, unless a quoted one between
+        them told of all its lines in its version.
+        """
+        later: list[FileRead] = []
+        for one in map(self._answers.__getitem__, reversed(self._in_order[path])):
+            event = one.event
+            if one.tag in quoted and all(other.version == event.version for other in later):
+                later = [other for other in later if not event.first <= other.first <= other.last <= event.last]
+                yield one
+            else:
+                later.append(event)
 
     def _look(self) -> None:
         """Learn the receipts of the answers that the journal got since the last look."""
         entries = self._session.journal.entries
         news = list(takewhile(lambda name: name != self._last, reversed(entries)))
         for name in reversed(news):
-            told = _read_note(entries[name])
-            if told is not None:
-                self._latest[told[1].path] = told[1].version
-            found = _text_read(entries[name])
+            found = self._telling_read(entries[name])
             if found is None:
                 self._refreshed |= self._tags_of(_refreshed_path(entries[name]))
                 continue
@@ -246,6 +251,7 @@ class ReceiptedReads:
             known = self._answers.get(tag) or _Answer(tag, len(self._answers), note, event)
             if tag not in self._answers:
                 self._in_order.setdefault(event.path, []).append(tag)
+                self._given[_tag(replace(note, repeat=0))] = tag
             self._answers[tag] = replace(known, bases=known.bases | {base})
         self._last = news[0] if news else self._last
 
@@ -259,11 +265,25 @@ class ReceiptedReads:
         base, place = set(), entry.parent
         while place is not None:
             before = self._session.journal.entry(place)
-            found = _text_read(before)
+            found = self._telling_read(before)
             if found is not None and found[1].path == event.path:
                 base.add(_tag(found[0]))
             place = before.parent
         return frozenset(base)
+
+    def _telling_read(self, entry: Entry) -> tuple[ReadNote, FileRead] | None:
+        """Return the entry's read, if it shows text of a file or tells of another version than the read before on its branch."""
+        found = _read_note(entry)
+        if found is None or found[1].emitted:
+            return found
+        place = entry.parent
+        while place is not None:
+            before = self._session.journal.entry(place)
+            earlier = _read_note(before)
+            if earlier is not None and earlier[1].path == found[1].path:
+                return found if earlier[1].version != found[1].version else None
+            place = before.parent
+        return None
 
 
 def _read_note(entry: Entry) -> tuple[ReadNote, FileRead] | None:
@@ -272,12 +292,6 @@ def _read_note(entry: Entry) -> tuple[ReadNote, FileRead] | None:
     if not isinstance(note, ReadNote) or not isinstance(note.event, FileRead):
         return None
     return note, note.event
-
-
-def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:
-    """Return the entry's read with visible text of a file; None for another entry."""
-    found = _read_note(entry)
-    return found if found is not None and found[1].emitted else None
 
 
 def _refreshed_path(entry: Entry) -> str:

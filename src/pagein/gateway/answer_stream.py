@@ -114,6 +114,7 @@ class Answerer:
             first=first,
             further=further,
             miss=replies[0].miss,
+            id=replies[0].id,
             recalls=self._recalls,
             shown=shown,
         )

@@ -36,7 +36,9 @@ def turn_off(file: Path, *, leaving: bool = False) -> None:
         with os.fdopen(os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as opened:
             opened.write(_LEAVING if leaving else b"")
     except OSError as problem:
-        raise BadSetting(f"cannot switch off: {problem}; PAGEIN_OFF=1 does it for one process") from problem
+        raise BadSetting(
+            f"cannot switch off: {file}: {problem.strerror or problem}; PAGEIN_OFF=1 does it for one process"
+        ) from problem
 
 
 def turn_on(file: Path) -> None:
@@ -44,7 +46,7 @@ def turn_on(file: Path) -> None:
     try:
         file.unlink(missing_ok=True)
     except OSError as problem:
-        raise BadSetting(f"cannot switch on: {problem}") from problem
+        raise BadSetting(f"cannot switch on: {file}: {problem.strerror or problem}") from problem
 
 
 class Switch:

@@ -25,7 +25,8 @@ from pagein.gateway.answer_stream import Answerer, Conduct, can_answer
 from pagein.gateway.child_route import ChildRoute
 from pagein.gateway.curation.child_asker import ChildAsker
 from pagein.gateway.curation.guarded_curator import CurationRequest, Guard
-from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveWindow, SleepClock, caps_in
+from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveWindow, SleepClock, caps_in, kept_window
+from pagein.gateway.curation.miss_questions import MissQuestions, default_refusals
 from pagein.gateway.curation.outgoing_request import Body, BodyCopy, OutgoingRequest, sendable
 from pagein.gateway.curation.session_hints import EXTENSION, Hint, from_headers
 from pagein.gateway.http import headers as names
@@ -46,8 +47,6 @@ from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, read_m
 from pagein.providers.wire.formats import format_named
 
 _SWITCHED_OFF: Final = ("off", "leaving", "asked")
-# Stop reasons after which a client may continue its conversation.
-_SAID: Final = ("end_turn", "stop_sequence", "tool_use")
 _LOGIN: Final = "subscription"
 
 
@@ -76,6 +75,7 @@ class Relay:
         self._children = ChildRoute(children, http, settings, self._proxies)
         self._clock = clock
         self.keep_alive = KeepAlive(guard, caps_in(settings), reporter, clock, switch.is_off)
+        self._questions = MissQuestions(default_refusals(), reporter.notice, is_on=settings.ask_cache_misses)
         self._afterwards: set[asyncio.Task[None]] = set()
         self.under_way = 0
         self.idle = asyncio.Event()
@@ -221,7 +221,6 @@ class Relay:
             )
         )
         self._reporter.notice_extension(extension)
-        self.keep_alive.came(decision.curated.conversation)
         if decision.kind is not None:
             self._reporter.report_failure(decision.kind, decision.why)
         data = original if decision.curated.body == body else decision.curated.body
@@ -242,13 +241,16 @@ class Relay:
         address = URL(self._address(outgoing), encoded=True)
         tee: Tee | Answerer | None = None
         status = 0
-        method, first, given = request.method, outgoing.data, outgoing.headers
+        method, given = request.method, outgoing.headers
+        first = iter((given,))
+        if outgoing.decision is not None:
+            self.keep_alive.came(outgoing.decision.curated.conversation)
 
         def send(data: Body) -> AbstractAsyncContextManager[ClientResponse]:
             return self._http.request(
                 method,
                 address,
-                headers=CIMultiDict(given if data is first else names.continuation_headers(given)),
+                headers=CIMultiDict(next(first, names.continuation_headers(given))),
                 data=sendable(data),
                 allow_redirects=False,
                 skip_auto_headers=names.NOT_ADDED,
@@ -256,7 +258,7 @@ class Relay:
             )
 
         try:
-            async with send(outgoing.data) as upstream:
+            async with self._questions.ask(outgoing, send, str(address.origin())) as upstream:
                 status = upstream.status
                 tee = self._make_reader(outgoing, upstream, send)
                 return await self._back(request, outgoing, upstream, tee)
@@ -368,24 +370,16 @@ class Relay:
         tee: Tee | Answerer | None,
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
     ) -> None:
-        """Report a call, and start watching the pause after it if its window may be kept alive."""
-        reply, noted = await self._reporter.report_call(answered, tee)
-        if (
-            noted.keep is None
-            or outgoing.decision is None
-            or outgoing.route.api is None
-            or not isinstance(outgoing.data, bytes)
-        ):
-            return
-        # an answer without recall calls is forwarded unchanged, so only the answer itself follows the request
-        behind = (tee.behind if isinstance(tee, Answerer) else ()) or format_named(outgoing.route.api).answers.turn(
-            reply, ()
-        ).said
-        is_sub = outgoing.hint is not None and bool(outgoing.hint.agent)
-        if reply.finished and reply.stop in _SAID and behind and not (is_sub and reply.stop != "tool_use"):
-            self.keep_alive.wait(
-                KeepAliveWindow(outgoing.decision.curated, outgoing.route.api, outgoing.data, behind, noted.keep, send)
-            )
+        """Report a call, and end it for the pauses, one of which may begin with it."""
+        window: KeepAliveWindow | None = None
+        try:
+            reply, noted = await self._reporter.report_call(answered, tee)
+            if noted.keep is not None:
+                behind = tee.behind if isinstance(tee, Answerer) else ()
+                window = kept_window(outgoing, reply, noted.keep, behind, send)
+        finally:
+            if outgoing.decision is not None:
+                self.keep_alive.answered(outgoing.decision.curated.conversation, outgoing.at, window)
 
     def _afterward(self, telling: Coroutine[Any, Any, None]) -> None:
         """Report a call in a separate task, because the handler's task is cancelled when the client hangs up."""

@@ -180,6 +180,7 @@ class Gateway:
             sessions=self.board.sessions(),
             store=self._reporter.soundness.told or self._backlog(),
             memory=self._memory(),
+            vendors=sorted(self._reporter.vendors),
             setup=[
                 SetupView(
                     name=one.name, where=one.where, lines=list(one.settings(self.base_url)), notes=list(one.notes)
@@ -330,6 +331,6 @@ class Gateway:
             app.router.add_route("*", path, access.service(service))
         whole, brief = health(self._health), health(self._health, brief=True)
         app.router.add_get("/healthz", access.open_page(whole, brief), allow_head=False)
-        rest = access.rest({**pages, "/healthz": whole}, relay.handle)
+        rest = access.rest({**pages, "/healthz": whole}, self._services, relay.handle)
         app.router.add_route("*", "/{path:(?s:.*)}", rest)  # a path may contain an escaped line feed
         return app

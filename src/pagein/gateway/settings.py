@@ -45,6 +45,7 @@ class GatewaySettings:
     keep_alive: whether pagein sends keep-alive requests through pauses, on the user's account
     keep_alive_session, keep_alive_session_bit, keep_alive_hour, keep_alive_hour_bit: maximum number and cost (in base-input-token
     equivalents) of keep-alive requests per session and per hour of the gateway
+    ask_cache_misses: whether Anthropic is asked with each call why its cache was missed
     otel: address of the OpenTelemetry collector that is told of each call; "" for none
     """
 
@@ -75,6 +76,7 @@ class GatewaySettings:
     keep_alive_session_bit: float = 300_000.0
     keep_alive_hour: int = 60
     keep_alive_hour_bit: float = 1_000_000.0
+    ask_cache_misses: bool = False
     otel: str = ""
 
     def __post_init__(self) -> None:

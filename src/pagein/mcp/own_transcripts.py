@@ -13,6 +13,7 @@ from threading import Lock, Thread
 from typing import Final, Protocol
 
 from pagein.engine.log.standing_receipts import StandingReceipt
+from pagein.engine.sent_windows import ToolRequest
 
 _PATIENCE: Final = 3.0
 """Seconds for which a search waits. A transcript of 10 MB takes about as long the first time."""
@@ -21,7 +22,7 @@ _PATIENCE: Final = 3.0
 class TranscriptReader(Protocol):
     """Reads the transcripts that agents write."""
 
-    def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+    def standing(self, asked: ToolRequest, thread: str) -> Mapping[str, StandingReceipt]:
         """Return the receipts visible at a call, by the ids of the answered calls. Raises nothing."""
         ...
 
@@ -42,9 +43,9 @@ class OwnTranscripts:
         self._patience = patience
         self._one_at_a_time = Lock()
 
-    def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+    def standing(self, asked: ToolRequest, thread: str) -> Mapping[str, StandingReceipt]:
         """Return the receipts visible at a call, by the ids of the answered calls. Raises nothing."""
-        return self._reader.standing(call_id, thread)
+        return self._reader.standing(asked, thread)
 
     def catch_up(self, call_id: str, thread: str) -> None:
         """Store the present content of the transcript with a call. Raises nothing."""

@@ -98,7 +98,7 @@ def caller_ids(meta: object) -> tuple[str, str]:
 class AgentWindow(Protocol):
     """The window of the calling agent, as far as a gateway or a transcript proves the content."""
 
-    def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+    def standing(self, asked: ToolRequest, thread: str) -> Mapping[str, StandingReceipt]:
         """Return the receipts visible at a call, by the ids of the answered calls.
 
         Returns nothing if there is any doubt. Raises nothing.
@@ -156,13 +156,13 @@ class ToolAnswers:
     def _answer(self, name: str, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         if name not in self._names:
             return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(self._names)}.")
-        strange = sorted(set(arguments) - set(TOOLS[name].schema["properties"]))
+        legacy = legacy_arguments(name, arguments)  # such a tool knows more names of arguments than it offers
+        strange = sorted(set(arguments) - set(TOOLS[name].schema["properties"])) if legacy is None else []
         if strange:
             known = ", ".join(TOOLS[name].schema["properties"])
             return refusal_result(f"{name} has no argument {strange[0]!r}; its arguments are {known}.")
-        given = arguments if name == "read" else legacy_arguments(name, arguments)
-        if given is not None:
-            return self._read(given, caller, signal)
+        if legacy is not None or name == "read":
+            return self._read(legacy or arguments, caller, signal)
         session = self._session(caller, arguments.get("path") if name == REFRESH.name else None)
         if name in _OF_WINDOWS:
             return self._order(session, name, arguments, caller)
@@ -241,9 +241,9 @@ class ToolAnswers:
 
         def look() -> Mapping[str, StandingReceipt]:
             found = _awaited(session.sent_windows, asked, session.sent_windows.standing)
-            if found is not None or self._window is None or not asked.id:
+            if found is not None or self._window is None:
                 return found or {}
-            return self._window.standing(asked.id, thread)
+            return self._window.standing(asked, thread)
 
         return look
 

@@ -201,6 +201,7 @@ class FileVersions:
             "op": deed.deed,
             "known": deed.known,
             **({"proof": deed.proof} if deed.proof else {}),
+            **({"last_end": "unknown"} if deed.is_end_open else {}),
             **({"lines": deed.total} if deed.total is not None else {}),
             **({"call": Reference(call, relation="call")} if call else {}),
             **origin,

@@ -354,16 +354,12 @@ class SessionIndex:
         return self._writer.write(request, draft, cause)
 
     def _save_words(self, thread: ThreadState, entry: Entry, words: str) -> ThreadState:
-        draft = text_draft(
-            object_name("user", self.name, entry.id, at=self._now),
-            "user",
-            words,
-            origin="user-input",
-            generator="human",
-        )
-        chat = None if thread.chat is None else thread.chat.static(relation="chat")
-        draft = replace(draft, metadata={"chat_ref": chat, "turn": thread.pages.turn, "session_id": self.name})
-        version = self._writer.write(request_name("user", self.name, entry.id), draft, self._cause(entry, "words"))
+        name = object_name("user", self.name, entry.id, at=self._now)
+        draft = text_draft(name, "user", words, origin="user-input", generator="human")
+        chat = thread.chat and thread.chat.static(relation="chat")
+        told = {"title": title_of(words), "chat_ref": chat, "turn": thread.pages.turn, "session_id": self.name}
+        draft, request = replace(draft, metadata=told), request_name("user", self.name, entry.id)
+        version = self._writer.write(request, draft, self._cause(entry, "words"))
         return replace(thread, user=version.static(relation="asked"))
 
     def _save_system_prompt(self, thread: ThreadState, entry: Entry, text: str) -> None:

@@ -28,17 +28,20 @@ class CacheVerdictNote:
 
 @dataclass(frozen=True, slots=True)
 class CacheMissNote:
-    """The request before read less from the provider's cache than the call before had left there.
+    """The request before read less from the provider's cache than the call before had left there, or the provider says so.
 
-    cause, who: the reason as a word, and the responsible party, as in `providers.caches.cache_doctor`.
+    cause, who: the reason as a word, and the responsible party, as in `providers.caches.cache_doctor`; "" if only the
+        provider tells of a miss.
     tokens: number of tokens missed.
     words: the reason as a sentence.
+    told: the provider's own reason, in its words; "" if it told none.
     """
 
     cause: str
     who: str
     tokens: int
     words: str = ""
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,10 @@ MASKED_ON_ENTRY: Final = "masked on entry"
 """Reason of an epoch that masks only arguments which no request has shown."""
 UNCACHED: Final = frozenset((SHOWN_ONCE, MASKED_ON_ENTRY))
 """Reasons of epochs that change nothing in front of the last cache breakpoint of the request before."""
+COLD_CACHE: Final = "cold cache"
+CHANGED_FRONT: Final = "changed front"
+AFTER_A_LOSS: Final = frozenset((COLD_CACHE, CHANGED_FRONT))
+"""Reasons of epochs for which the cache held nothing any more: after a pause, or because the client changed its prompt prefix."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,9 +168,10 @@ class PassthroughNote:
 
 @dataclass(frozen=True, slots=True)
 class UsageNote:
-    """A request was answered, with this usage."""
+    """A request was answered, with this usage. `answer`: the provider's name of the answer; "" if not wanted (`ask_cache_misses`)."""
 
     usage: Usage
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

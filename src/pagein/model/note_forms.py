@@ -10,7 +10,7 @@ Rules of this file
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, TypeVar, cast, get_args
 
 import msgspec
@@ -144,7 +144,7 @@ def _decode_tools(data: str) -> ToolsNote:
 
 
 def _decode_usage(data: str) -> UsageNote:
-    return UsageNote(msgspec.json.decode(data, type=Usage))
+    return UsageNote(msgspec.json.decode(data, type=Usage), str(_record(data).get("answer") or ""))
 
 
 def _decode_exchange(data: str) -> ExchangeNote:
@@ -359,13 +359,15 @@ KINDS: Final = (
     _kind("request.shown_once", ShownOnceNote),
     _mark("session.guarded", GuardReportNote()),
     _mark("request.passed", PassthroughNote()),
-    _kind("request.answered", UsageNote, lambda one: _encode(one.usage), _decode_usage),
+    _kind(
+        "request.answered", UsageNote, lambda n: _encode(asdict(n.usage) | _nonempty(answer=n.answer)), _decode_usage
+    ),
     _kind("request.further", FurtherUsageNote),
     _kind("request.answer", memory_notes.AnswerNote, lambda one: one.message, memory_notes.AnswerNote, has_words=True),
     _kind("request.lease", CachedPrefixNote, _encode_set_fields("saved", "held", "anchored")),
     _kind("cache.verdict", CacheVerdictNote),
     _kind("cache.savings", CacheSavingsNote, _encode_set_fields("saved", "at")),
-    _kind("cache.miss", CacheMissNote),
+    _kind("cache.miss", CacheMissNote, _encode_set_fields("cause", "who", "tokens")),
     _kind("request.exchange", ExchangeNote, _encode_set_fields(), _decode_exchange, has_words=True),
     _kind("request.mended", RestoredMessagesNote, _encode_count, lambda data: RestoredMessagesNote(_count(data))),
     _kind("request.broken", BrokenNote, _encode_count, lambda data: BrokenNote(_count(data))),

@@ -1,7 +1,7 @@
 """The contract of the tool `read`: what a call is answered with, in every mode.
 
 A program reads it from `ReadResult.details`, the model reads `text`. `contract_fields` gives the fields as they are printed
-under `--json`; docs/read.md describes them.
+under `--json`; docs/reference/read.md describes them.
 """
 
 from collections.abc import Mapping

@@ -29,6 +29,14 @@ class BlobStore(Protocol):
         """Store bytes and return their hash. name: the hash, where the caller has computed it from these bytes."""
         ...
 
+    def prepare(self, content: bytes, name: ContentHash) -> None:
+        """Compress bytes for a later `put`.
+
+        For large bytes, while something else has to be waited for. What is prepared serves the next `put` under this hash,
+        and stores nothing by itself.
+        """
+        ...
+
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
         """Store several contents in one transaction: every content or no content."""
         ...
@@ -50,7 +58,7 @@ class BlobStore(Protocol):
         ...
 
     def names(self) -> Iterator[ContentHash]:
-        """Return the hashes of every blob, in ascending order, as of the beginning of the iteration."""
+        """Return the hashes of every blob, in an order in which they are read fast, as of the beginning of the iteration."""
         ...
 
     def figures(self) -> tuple[int, int]:
@@ -194,10 +202,12 @@ class LayerStore(Protocol):
         """Return the place of the newest entry; 0 for a store without entries."""
         ...
 
-    def bundle_more(self) -> int:
-        """Store some blobs that are alone together in less room, in a short transaction, and return how many.
+    def bundle_more(self, *, rest: bool = False) -> int:
+        """Store some blobs, lines or records that are alone together in less room, in a short transaction, and return how many.
 
         0 if there are too few. No answer changes; meant for the pauses between calls.
+
+        rest: also a few, because no more follow soon
         """
         ...
 

@@ -278,6 +278,12 @@ GATEWAY: Final[tuple[Key, ...]] = (
         "Maximum cost of keep-alive requests per hour, in BIT (uncached input tokens).",
         own=True,
     ),
+    flag(
+        "ask_cache_misses",
+        default=_GATEWAY["ask_cache_misses"],
+        says="Ask Anthropic with each call why it missed the cache (`diagnostics`), and show its reason beside pagein's. Stops for good where it is refused.",
+        own=True,
+    ),
     text(
         "otel",
         _GATEWAY["otel"],

@@ -34,7 +34,7 @@ def read_text(path: Path) -> str:
         # bytes, because reading text would change the ends of lines
         return path.read_bytes().decode("utf-8-sig") if path.exists() else ""
     except (OSError, ValueError) as problem:
-        raise BadSetting(f"{path}: cannot be read: {problem}") from problem
+        raise BadSetting(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from problem
 
 
 def write_text(path: Path, text: str) -> None:
@@ -47,7 +47,7 @@ def write_text(path: Path, text: str) -> None:
         mode = path.stat().st_mode & 0o777 if path.exists() else _MODE
         replace_file(path.resolve(), text, mode)
     except OSError as problem:
-        raise BadSetting(f"{path}: cannot be written: {problem}") from problem
+        raise BadSetting(f"{path}: cannot be written: {problem.strerror or problem}") from problem
 
 
 def with_value(path: Path, text: str, key: str, value: object) -> str:

@@ -1,6 +1,7 @@
 """An answer of the simulated provider before conversion to a wire format."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -83,6 +84,7 @@ class SimulatedReply:
     reports_writes: whether OpenAI's usage includes cache writes.
     applied: report of the context edits; None if the client asked for none.
     dropped: the thinking that the provider dropped.
+    diagnosis: further fields of the answer, about a cache miss.
     """
 
     tag: str
@@ -98,6 +100,7 @@ class SimulatedReply:
     reports_writes: bool = False
     applied: tuple[dict[str, Any], ...] | None = None
     dropped: tuple[dict[str, Any], ...] = ()
+    diagnosis: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def calls(self) -> tuple[ReplyCall, ...]:

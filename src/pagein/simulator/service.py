@@ -81,6 +81,8 @@ class Service:
         self.accounts = Accounts(settings.prices, settings.counter, KEPT[settings.cache])
         made = {form.name: form.named_prompts for form in FORMATS if form.named_prompts is not None}
         self._named = {name: make(self.count, self._least) for name, make in made.items()}
+        asked = {form.name: form.diagnoses for form in FORMATS if form.diagnoses is not None}
+        self._diagnoses = {name: make(self.accounts.prompts) for name, make in asked.items()}
         self._successful_reply = 0
         self._failures: Counter[bytes] = Counter()
 
@@ -142,6 +144,7 @@ class Service:
             charged.prices.cache.model == "breakpoints",
             seen.applied,
             tuple(one.as_json() for one in dropped),
+            self._diagnoses[asked.api].diagnose(asked, tag) if asked.api in self._diagnoses else {},
         )
         self._remember(asked, reply)
         return WireAnswer(asked, turn, choice.index, reply, failure, charged)

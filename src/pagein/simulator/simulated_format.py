@@ -3,7 +3,7 @@
 Requests are read by the format itself: `pagein.providers.wire`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -18,6 +18,13 @@ from pagein.simulator.neutral_answer import SimulatedReply
 from pagein.simulator.prompt_blocks import PromptBlocks, Prompts
 
 CountTokens: TypeAlias = Callable[[ProviderCall], int]
+
+
+class MissReasons(Protocol):
+    """Tells calls that ask for it why they missed the cache."""
+
+    def diagnose(self, asked: ProviderCall, tag: str) -> Mapping[str, Any]:
+        """Return the fields of the answer named by `tag` about a miss; none for a call that does not ask."""
 
 
 class ErrorBody(Protocol):
@@ -65,6 +72,7 @@ class SimulatedFormat:
     named_prompts: makes the store of the prompts that clients name in later calls, from functions that count the tokens of a
         prompt and give the fewest that are stored; None for a format without such prompts.
     searches_tools: whether deferred tools stay out of the prompt until the model finds them.
+    diagnoses: makes what compares the prompts of calls that ask why the cache was missed; None for a format without such calls.
     refuses_get: whether a GET of a call's path is refused with 426, as for a WebSocket.
     """
 
@@ -91,4 +99,5 @@ class SimulatedFormat:
     count_body: Callable[[int], dict[str, Any]] = lambda tokens: {"input_tokens": tokens}
     named_prompts: Callable[[CountTokens, CountTokens], NamedPrompts] | None = None
     searches_tools: bool = False
+    diagnoses: Callable[[Prompts], MissReasons] | None = None
     refuses_get: bool = False

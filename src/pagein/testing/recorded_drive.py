@@ -209,7 +209,7 @@ def drive_and_bill(entries: Sequence[Recorded], folder: Path) -> Bills:
 
 
 def write_log(exchanges: Iterable[HttpExchange], path: Path) -> None:
-    """Write a request log of these exchanges (docs/formats.md)."""
+    """Write a request log of these exchanges (docs/reference/formats.md)."""
     rows = (
         {
             "timestamp": datetime.fromtimestamp(one.at, UTC).isoformat(),

@@ -1,6 +1,6 @@
 """Implement `pagein blame` as a function with a plain result.
 
-The result shape is stable: it is printed as a JSON object under `--json`, described in docs/blame.md. Times are seconds since 1970.
+The result shape is stable: it is printed as a JSON object under `--json`, described in docs/reference/answers.md. Times are seconds since 1970.
 """
 
 from collections import Counter

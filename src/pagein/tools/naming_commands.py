@@ -1,6 +1,6 @@
 """Implement `pagein name` and `view` as functions with plain results.
 
-The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/sessions.md.
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/reference/answers.md.
 """
 
 import re

@@ -11,9 +11,10 @@ from typing import Any, Final
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
 from pagein.engine.session_pools import PoolReply
-from pagein.engine.window.pin_actions import Touch
+from pagein.engine.window.pin_actions import InWindow, Touch
 from pagein.errors import BadInput
-from pagein.model.entries import EpochEntry, RequestSent
+from pagein.model.cache_notes import CacheMissNote
+from pagein.model.entries import EpochEntry, NoteEntry, PagedOut, PreviewEntry, RequestSent
 from pagein.model.pins import name_of
 
 ABOUT_OBJECTS: Final[Mapping[str, tuple[Callable[[Touch, str], str | None], str]]] = {
@@ -24,7 +25,6 @@ ABOUT_OBJECTS: Final[Mapping[str, tuple[Callable[[Touch, str], str | None], str]
     "veto": (Touch.veto, "never leaves the window again"),
 }
 
-_ABOUT_FILES: Final = ("pin", "unpin")
 _MOST_NAMES: Final = 10
 
 
@@ -40,9 +40,12 @@ def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str
         return session
     names = known()
     meant = [one for one in names if one.startswith(name)]
-    if len(meant) != 1:
+    if len(meant) > 1:
+        some = ", ".join(meant[:_MOST_NAMES])
+        raise BadInput(f"{len(meant)} sessions of this store begin with {name!r}: {some}; write more of the name")
+    if not meant:
         raise BadInput(
-            f"there is no session {name!r} in this store; those it holds: {', '.join((meant or names)[:_MOST_NAMES]) or 'none'}"
+            f"there is no session {name!r} in this store; those it holds: {', '.join(names[:_MOST_NAMES]) or 'none'}"
         )
     return engine.session(meant[0])
 
@@ -50,12 +53,21 @@ def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str
 def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict[str, Any]:
     """Apply a pin action to an object; with `now`, also order an epoch at the next call.
 
-    A pin or its end may name a file: it holds for every result that shows the file. In a pooled window the file is an object.
+    A file may be named as well: the action holds for every result that shows the file, as far as it can be carried out. In a pooled
+    window the file is an object.
     """
     wish, said = ABOUT_OBJECTS[act]
-    calls = session.hand.calls_showing(target) if act in _ABOUT_FILES and session.traffic.pooled is None else ()
+    calls = results_meant(session, target)
+    refused: list[BadInput] = []
+    failure: str | None = None
     try:
-        failure = next(filter(None, [wish(session.hand, call) for call in calls or (target,)]), None)
+        for call in calls or (target,):
+            try:
+                failure = wish(session.hand, call) or failure
+            except BadInput as problem:
+                refused.append(problem)
+        if len(refused) == max(len(calls), 1):
+            raise refused[0]
     except BadInput:  # it is no result of the window; it may be an object of the pools
         reply = _pinned_object(session, act, target)
         if reply is None:
@@ -68,8 +80,18 @@ def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict
         failure = session.hand.epoch() or failure
         said += ", which the next call opens"
     if calls:
-        said += f": {len(calls)} {'result shows' if len(calls) == 1 else 'results show'} it"
+        done = len(calls) - len(refused)
+        said += f": {done} {'result shows' if done == 1 else 'results show'} it"
+        said += f". The same is not possible for {len(refused)} more: {refused[0]}" if refused else ""
     return _pin_report(session, act, f"{target} {said}", failure, target=target)
+
+
+def results_meant(session: Session, target: str) -> tuple[str, ...]:
+    """Return the calls in the window whose results show a file of this name; none if the target is no such file.
+
+    Raises BadInput if several files have this name.
+    """
+    return session.hand.calls_showing(target) if session.traffic.pooled is None else ()
 
 
 def _pinned_object(session: Session, act: str, target: str) -> PoolReply | None:
@@ -82,54 +104,79 @@ def _pinned_object(session: Session, act: str, target: str) -> PoolReply | None:
 
 
 def departures(session: Session) -> dict[str, Any]:
-    """Tell what left the window and came back with each epoch of the branch, and why, the latest first.
+    """Tell what left the window and came back with each epoch of the branch, why, and where the provider's cache was missed; the
+    latest first.
 
-    at: time of the request that the epoch opened with, seconds since 1970; None before that request.
+    at: time of the request that the epoch opened with, or that missed the cache, seconds since 1970; None before that request.
+    previews: the large outputs that entered as previews, the latest first.
     tool, what: of a result that still has its place in the window, as `window` shows them; "" for others.
+    cause, who, words: why the cache was missed, by pagein's own comparison; told: by the provider, "" if it told nothing.
     """
     rows = {one.call_id: one for one in session.hand.window()}
     found: list[dict[str, Any]] = []
+    misses: list[dict[str, Any]] = []
+    waiting: list[CacheMissNote] = []  # journaled behind their request
     at: float | None = None
+    previews: list[dict[str, Any]] = []
     here = session.leaf
     while here is not None:
         entry = session.journal.entry(here)
         here, body = entry.parent, entry.body
+        if isinstance(body, PreviewEntry):
+            previews += [_left_view(one, rows) for one in reversed(body.paged)]
+        if isinstance(body, NoteEntry) and isinstance(body.note, CacheMissNote):
+            waiting.append(body.note)
         if isinstance(body, RequestSent):
             at = body.moment
+            misses += [{"at": at, **asdict(one)} for one in waiting]
+            waiting = []
         if isinstance(body, EpochEntry):
-            left = [
-                {
-                    "id": one.object_id,
-                    "tokens": one.tokens,
-                    "why": one.why,
-                    "tool": rows[one.call_id].tool if one.call_id in rows else "",
-                    "what": rows[one.call_id].description if one.call_id in rows else "",
-                }
-                for one in body.paged
-            ]
+            left = [_left_view(one, rows) for one in body.paged]
             back = [one.call_id for one in body.restored]
             told = {"number": body.number, "at": at, "reason": body.reason, "left": left, "back": back}
             found.append({**told, "turns": len(body.turns)})
-    return {"session": session.name, "epochs": found, "text": _told(found), "failure": None}
+    misses += [{"at": None, **asdict(one)} for one in waiting]
+    text = "\n".join((_told(found, previews), *map(_miss_line, misses)))
+    told = {"epochs": found, "previews": previews, "misses": misses}
+    return {"session": session.name, **told, "text": text, "failure": None}
 
 
-def _told(epochs: Sequence[Mapping[str, Any]]) -> str:
+def _left_view(one: PagedOut, rows: Mapping[str, InWindow]) -> dict[str, Any]:
+    row = rows.get(one.call_id)
+    about = {"tool": "", "what": ""} if row is None else {"tool": row.tool, "what": row.description}
+    return {"id": one.object_id, "tokens": one.tokens, "why": one.why, **about}
+
+
+def _miss_line(one: Mapping[str, Any]) -> str:
+    reasons = [one["words"]] if one["words"] else []
+    reasons += [f"the provider says: {one['told']}"] if one["told"] else []
+    when = "at an unknown time" if one["at"] is None else _moment(one["at"])
+    return f"cache missed, {when}: {one['tokens']:,} tokens; {'; '.join(reasons)}"
+
+
+def _moment(at: float | None) -> str:
+    return "not sent yet" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _told(epochs: Sequence[Mapping[str, Any]], previews: Sequence[Mapping[str, Any]]) -> str:
     lines: list[str] = []
     for one in epochs:
-        at = (
-            "not sent yet"
-            if one["at"] is None
-            else datetime.fromtimestamp(one["at"], UTC).strftime("%Y-%m-%d %H:%M UTC")
-        )
         turns = f", {one['turns']} whole turns left" if one["turns"] else ""
         back = f", {len(one['back'])} came back" if one["back"] else ""
-        lines.append(f"epoch {one['number']}, {at}: {one['reason']}; {len(one['left'])} left{turns}{back}")
-        lines += [
-            "  ".join(filter(None, (f"  {left['id']}", f"{left['tokens']:,} tokens", left["tool"], left["what"])))
-            + (f"  an edit will hardly quote it: {left['why']}" if left["why"] else "")
-            for left in one["left"]
-        ]
-    return "\n".join(lines) or "no epoch was opened, so nothing has left; big outputs may have entered as previews"
+        lines.append(
+            f"epoch {one['number']}, {_moment(one['at'])}: {one['reason']}; {len(one['left'])} left{turns}{back}"
+        )
+        lines += map(_left_line, one["left"])
+    lines = lines or ["no epoch was opened, so nothing has left"]
+    if previews:
+        lines.append(f"{len(previews)} large outputs entered as previews, before any request showed them whole:")
+    return "\n".join((*lines, *map(_left_line, previews)))
+
+
+def _left_line(left: Mapping[str, Any]) -> str:
+    parts = (f"  {left['id']}", f"{left['tokens']:,} tokens", left["tool"], left["what"])
+    doubt = f"  an edit will hardly quote it: {left['why']}" if left["why"] else ""
+    return "  ".join(filter(None, parts)) + doubt
 
 
 def say(session: Session, text: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Implement `pagein pool`, `activate` and `deactivate` as functions with plain values in and out.
 
-The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/pools.md.
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/layouts.md.
 """
 
 from typing import Any, Final, TypeAlias

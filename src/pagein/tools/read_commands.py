@@ -25,7 +25,7 @@ def read_file(
 
 
 def read_by_mode(session: Session, arguments: Mapping[str, object]) -> dict[str, Any]:
-    """Read by a mode as the session's model would: the contract of docs/read.md, with `images` and `failure`."""
+    """Read by a mode as the session's model would: the contract of docs/reference/read.md, with `images` and `failure`."""
     result = answer_unified_read(session, {name: value for name, value in arguments.items() if value is not None})
     values = result_values(result)
     return {**result.details, "images": values["images"], "failure": values["failure"]}

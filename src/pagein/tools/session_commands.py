@@ -1,6 +1,6 @@
 """Implement `pagein sessions` and `pagein chat` as functions with plain results.
 
-The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/sessions.md. Times are seconds since 1970.
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/reference/answers.md. Times are seconds since 1970.
 """
 
 import re
@@ -25,7 +25,6 @@ from pagein.engine.recall.stored_chats import (
     later_chats,
     main_chat,
     pages_by_turn,
-    person_words,
     read_turns,
     turn_in,
 )
@@ -36,6 +35,7 @@ from pagein.model.messages import Message, Text, Thinking, ToolCall
 from pagein.model.references import Reference
 from pagein.model.versions import Version
 from pagein.model.writes import Query
+from pagein.policy.clients.client_prompts import words_in
 from pagein.ports import ObjectStore
 
 Answer: TypeAlias = dict[str, Any]
@@ -325,7 +325,7 @@ def _parts(step: Step) -> Iterator[Answer]:
     for block in step.blocks:
         match block:
             case Text():
-                words = block.text if step.role == "assistant" else person_words(block)
+                words = block.text if step.role == "assistant" else words_in(step.role, block)
                 cut = {"cut_short": True} if step.stop == CUT_SHORT else {}
                 yield {"kind": "text", "role": step.role, "text": block.text, "words": words, **cut}
             case Thinking():

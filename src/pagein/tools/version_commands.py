@@ -1,6 +1,6 @@
 """Implement `pagein history`, `show` and `diff` as functions with plain results.
 
-The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/sessions.md and docs/search.md. Times
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/reference/answers.md. Times
 are seconds since 1970. Versions are in the order of their times.
 """
 
@@ -253,7 +253,7 @@ def diff(
     new: Version | None
     if found is None:
         some = store.latest_versions(meant.id, _LOOKED_AT)
-        change = _last_change(some) or _last_change(store.latest_versions(meant.id))
+        change = _last_change(store, some) or _last_change(store, store.latest_versions(meant.id))
         if change is None:
             raise NotRecallable(
                 f"the store knows one text of {path}, so there is no change to show; `pagein history` lists its versions"
@@ -265,6 +265,7 @@ def diff(
         new = None if found[3] and not found[4] else version_of_object(store, meant, number)
     before = _content(store, old)
     after = _content(store, new) if new is not None else read_file(path)
+    before, after = _closed(before, old, after), _closed(after, new, before)
     a, b = split_lines(before), split_lines(after)
     label = path.removeprefix(f"{folder.rstrip('/')}/").lstrip("/")
     made = unified_diff(a, b, label, changes(a, b), LineChange(0, len(a), 0, len(b)))
@@ -283,7 +284,7 @@ def _side(store: ObjectStore, version: Version) -> Answer:
     return {"version": version.number, "at": version.at, **knowledge_of(store, version)}
 
 
-def _last_change(versions: Sequence[Version]) -> tuple[Version, Version] | None:
+def _last_change(store: ObjectStore, versions: Sequence[Version]) -> tuple[Version, Version] | None:
     """Return the two latest versions with different texts, of those known whole if there are two.
 
     versions: the latest first
@@ -292,9 +293,26 @@ def _last_change(versions: Sequence[Version]) -> tuple[Version, Version] | None:
     whole = [one for one in texts if one.metadata.get("known", "whole") == "whole"]
     for known in (whole, texts):
         for new, old in pairwise(known):
-            if new.content_hash != old.content_hash:
+            if new.content_hash != old.content_hash and not _differ_in_an_open_end(store, old, new):
                 return old, new
     return None
+
+
+def _differ_in_an_open_end(store: ObjectStore, old: Version, new: Version) -> bool:
+    if not (_has_open_end(old) or _has_open_end(new)):
+        return False
+    before, after = store.content(old) or "", store.content(new) or ""
+    return _closed(before, old, after) == _closed(after, new, before)
+
+
+def _has_open_end(version: Version | None) -> bool:
+    return version is not None and version.metadata.get("last_end") == "unknown"
+
+
+def _closed(text: str, version: Version | None, other: str) -> str:
+    """Return a text with the last line end of the other one, if nothing tells what its own is."""
+    is_open = _has_open_end(version) and not text.endswith("\n")
+    return f"{text}\n" if is_open and text and other.endswith("\n") else text
 
 
 def _content(store: ObjectStore, version: Version) -> str:

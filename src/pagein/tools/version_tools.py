@@ -103,9 +103,10 @@ def _link_line(link: Link) -> str:
 
 def _time(at: float) -> str:
     try:
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        known = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if at else ""
     except (OverflowError, OSError, ValueError):  # the clock of a writer may give any number
-        return "at an unknown time"
+        known = ""
+    return known or "at an unknown time"
 
 
 HISTORY: Final = Offer(

@@ -88,11 +88,18 @@ class AbsentCount(TypedDict):
 
 
 class RecallStatus(TypedDict):
-    """The recalls of every session in the store. calls: their model calls."""
+    """The recalls of every session in the store.
+
+    calls: their model calls. usd: their bill in dollars, without calls of unknown price.
+    recalled_usd, drawn_usd: what the recalls cost by a replay's charge, and what the drawn ones would.
+    """
 
     calls: int
     evicted: AbsentCount
     previewed: AbsentCount
+    usd: float
+    recalled_usd: float
+    drawn_usd: float
 
 
 class CostStatus(TypedDict):
@@ -256,6 +263,17 @@ def _recalls(recalls: RecallStatus | None) -> Iterator[str]:
     for named, one in (("evicted texts", recalls["evicted"]), ("previewed outputs", recalls["previewed"])):
         parts = [f"{count(one[name])} ({share(one[name], one['absent'])})" for name in ("recalled", "drawn")]
         yield f"  {count(one['absent'])} {named}: {parts[0]} recalled by the model, {parts[1]} drawn"
+    if bill := recalls["usd"]:
+        real, drawn = recalls["recalled_usd"], recalls["drawn_usd"]
+        way = "lower" if real <= drawn else "higher"
+        yield (
+            f"  the recalls cost about {dollars(real)} ({_points(real, bill)} of {dollars(bill)}), the drawn ones would cost {dollars(drawn)} "
+            f"({_points(drawn, bill)}): with recalls as in this store, a replay's bill would be {_points(abs(real - drawn), bill)} {way}"
+        )
+
+
+def _points(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %"
 
 
 def _moment(at: float | None) -> str:

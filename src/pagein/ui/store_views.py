@@ -165,7 +165,9 @@ def _asked(row: Answer) -> str:
 
 
 def when(at: float) -> str:
-    """Format a time to the second. The clocks of writers may give any number."""
+    """Format a time to the second, 0 as an unknown time. The clocks of writers may give any number."""
+    if not at:
+        return ABSENT
     try:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, OSError, ValueError):

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Footer, Input, Static
 
 from pagein.ui.figures import count, dollars, plain, plural, share, short
 
@@ -39,11 +39,14 @@ _STORED: Final = (
     "recalls",
     "agent",
 )
-_CALLS: Final = ("at", "prompt", "from cache", "output", "dollars", "saved", "left", "epoch", "model")
+_CALLS: Final = ("at", "prompt", "from cache", "output", "dollars", "saved", "left", "epoch", "model", "cache missed")
 _RESULTS: Final = ("stands as", "tool", "tokens", "marks", "what", "id")
 _ABSENT: Final = "-"
+_NO_SESSION: Final = "No call since this gateway started; s shows the sessions of the store."
 
 Answer = Mapping[str, Any]
+Order = tuple[str, str]
+"""An act and its target."""
 
 
 class ScreenSource(Protocol):
@@ -74,8 +77,11 @@ class Top(App[None]):
     """The screen: sessions above, the tool results of the chosen one below."""
 
     TITLE = "pagein top"
-    CSS = "#sessions { height: 2fr; } #results { height: 3fr; } Static { padding: 0 1; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    CSS = "#sessions { height: 2fr; } #results { height: 3fr; } Static { padding: 0 1; } .hidden { display: none; }"
+    BINDINGS: ClassVar[list[BindingType]] = [  # those that lead on come first: a narrow screen cuts the last
+        Binding("q", "quit", "quit"),
+        Binding("s", "past", "past"),
+        Binding("z", "undo", "undo"),
         Binding("p", "order('pin')", "pin"),
         Binding("u", "order('unpin')", "unpin"),
         Binding("v", "order('veto')", "veto"),
@@ -84,9 +90,8 @@ class Top(App[None]):
         Binding("e", "order('epoch')", "epoch"),
         Binding("o", "order('off')", "off"),
         Binding("n", "order('on')", "on"),
-        Binding("z", "undo", "undo"),
-        Binding("s", "past", "past"),
-        Binding("q", "quit", "quit"),
+        Binding("f", "file", "file"),
+        Binding("escape", "no_file", show=False),
         Binding("ctrl+c", "quit", show=False, priority=True),  # as every other command ends
     ]
     ENABLE_COMMAND_PALETTE = False  # its key takes the room of others
@@ -97,7 +102,8 @@ class Top(App[None]):
         self._problems = problems
         self._name = ""
         self._is_past = False
-        self._undo: list[tuple[str, str, list[str]]] = []
+        self._undo: list[tuple[str, list[Order]]] = []
+        self._file = ""
         self._titles: dict[str, str] = {}
 
     def compose(self) -> ComposeResult:
@@ -107,6 +113,7 @@ class Top(App[None]):
         yield Static("", id="about")
         yield DataTable(id="results", cursor_type="row")
         yield Static("", id="told")
+        yield Input(placeholder="name of a file, for the next order; Escape for none", id="file", classes="hidden")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -138,30 +145,52 @@ class Top(App[None]):
         if self._is_past:
             self._say("Orders are for the sessions of this gateway; s goes back to them.")
             return
-        target = "" if act in ("epoch", "off", "on") else self._target()
+        target = "" if act in ("epoch", "off", "on") else self._file or self._target()
         if not self._name or (act not in ("epoch", "off", "on") and not target):
             self._say("Choose a session above, and a result below.")
             return
-        self._carry_out(self._name, target, [act], is_undo=False)
+        self._file = ""
+        self._carry_out(self._name, [(act, target)], is_undo=False)
+
+    def action_file(self) -> None:
+        """Ask for the file that the next order is about: it holds for every result that shows the file."""
+        asked = self.query_one("#file", Input)
+        asked.value = ""
+        asked.remove_class("hidden")
+        asked.focus()
+
+    def action_no_file(self) -> None:
+        """Let orders be about the result under the cursor again."""
+        self._name_file("")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Take the name of the file."""
+        self._name_file(event.value.strip())
+
+    def _name_file(self, name: str) -> None:
+        self._file = name
+        self.query_one("#file", Input).add_class("hidden")
+        self._table("results").focus()
+        self._say(f"The next order is about every result that shows {name}: p, u, v, d or r." if name else "")
 
     def action_undo(self) -> None:
         """Take back the last order."""
         if self._undo:
-            session, target, acts = self._undo.pop()
-            self._carry_out(session, target, acts, is_undo=True)
+            session, orders = self._undo.pop()
+            self._carry_out(session, orders, is_undo=True)
         else:
             self._say("There is no order to take back.")
 
-    def _carry_out(self, session: str, target: str, acts: list[str], *, is_undo: bool) -> None:
+    def _carry_out(self, session: str, orders: list[Order], *, is_undo: bool) -> None:
         def work() -> None:
             try:
-                for act in acts:
+                for act, target in orders:
                     answer = self._source.order(session, act, target)
             except self._problems as problem:
                 self.call_from_thread(self._say, str(problem))
                 return
             if not is_undo and answer["undo"]:
-                self._undo.append((session, target, list(answer["undo"])))
+                self._undo.append((session, [(one["act"], one["target"]) for one in answer["undo"]]))
             self.call_from_thread(self._say, f"Taken back: {answer['text']}" if is_undo else str(answer["text"]))
             self.call_from_thread(self._follow)
 
@@ -213,7 +242,7 @@ class Top(App[None]):
         )
         inside = found.get("inside")
         objects = inside["objects"] if inside else []
-        about = f"Window of {name}" if inside else str(found.get("why") or "")
+        about = f"Window of {name}" if inside else str(found.get("why") or ("" if sessions else _NO_SESSION))
         self.query_one("#about", Static).update(escape(plain(about)))
         rows = {one["call"]: _result_row(one) for one in reversed(objects)}
         _fill(self._table("results"), rows, self._target())
@@ -291,6 +320,7 @@ def _call_row(one: Answer) -> tuple[str, ...]:
         count(one["evicted"]),
         one["epoch"],
         one["model"],
+        "; ".join(filter(None, (one.get("explanation"), one.get("told") and f"the provider says: {one['told']}"))),
     )
 
 

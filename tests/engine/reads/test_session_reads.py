@@ -190,6 +190,16 @@ def test_excluded_files_are_shown_and_never_kept(desk: Desk, name: str) -> None:
     assert b"SECRET" not in b"".join(path.read_bytes() for path in desk.store.parent.glob("*"))
 
 
+def test_a_large_file_is_stored_whole_unless_it_holds_a_key(desk: Desk) -> None:
+    content, key = numbered_text(9_000), "ghp_" + "aB3dE6gH9" * 4
+    desk.put("large.txt", content)
+    desk.put("private.txt", f"{content}token: {key}\n")
+    session = desk.session()
+    assert "readcache" in session.read("large.txt").details
+    assert "readcache" not in session.read("private.txt").details
+    assert stored(desk) == [content.encode()]
+
+
 # --- the model's own writes -------------------------------------------------------------------------------------
 
 

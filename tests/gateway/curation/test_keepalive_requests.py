@@ -429,6 +429,58 @@ def test_two_lines_of_a_conversation_leave_one_pause(tmp_path: Path) -> None:
     run(scene())
 
 
+def test_nothing_is_sent_while_another_answer_of_the_conversation_streams(tmp_path: Path) -> None:
+    slow: list[object] = [{"text": "this takes its time"}, {"delay": 0.1}]
+
+    async def scene() -> None:
+        async with stage(tmp_path, [*TALK[:7], slow, *TALK]) as on:
+            for number in range(7):
+                await on.agent.says(step(number, 8))
+            relay = on.gateway._relay
+            assert relay is not None
+            headers = {"anthropic-version": "2023-06-01", "x-session-id": "s1", "x-api-key": KEY}
+            on.agent.messages.append({"role": "user", "content": [{"type": "text", "text": "slowly"}]})
+            async with on.agent.http.post(
+                on.gateway.url + "/v1/messages", json=on.agent.body(), headers=headers
+            ) as answer:
+                on.clock.time += 1.0
+                on.agent.messages += [
+                    {"role": "assistant", "content": [{"type": "text", "text": "so far"}]},
+                    {"role": "user", "content": [{"type": "text", "text": step(7, 8)}]},
+                ]
+                async with on.agent.http.post(
+                    on.gateway.url + "/v1/messages", json=on.agent.body(), headers=headers
+                ) as beside:
+                    await beside.read()
+                await relay.wait_until_told()
+                assert relay.under_way == 1, "the slow answer still streams"
+                assert relay.keep_alive.pauses_watched == 0
+                await answer.read()
+            await relay.idle.wait()
+            await relay.wait_until_told()
+            assert relay.keep_alive.pauses_watched == 1
+
+    run(scene())
+
+
+def test_nothing_is_sent_behind_a_failed_request_that_the_client_repeats(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with stage(tmp_path, [*TALK[:8], [{"error": 529}], *TALK]) as on:
+            for number in range(8):
+                await on.agent.says(step(number, 8))
+            relay = on.gateway._relay
+            assert relay is not None
+            assert relay.keep_alive.pauses_watched == 1
+            with pytest.raises(AssertionError, match="overloaded"):
+                await on.agent.says("go on")
+            await relay.wait_until_told()
+            assert relay.keep_alive.pauses_watched == 0
+            await on.pause(1000)
+            assert on.pings == []
+
+    run(scene())
+
+
 def test_a_restart_goes_on_with_the_lease(tmp_path: Path) -> None:
     async def go_on(on: Stage) -> list[object]:
         for _ in range(2):

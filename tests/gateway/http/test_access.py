@@ -9,6 +9,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 from tests.gateway.browser import browsing, needs_browser
 from tests.gateway.processes import gateway_process, token_in
 from tests.gateway.test_serve import HEADERS, cli, conversation
@@ -192,6 +193,23 @@ def test_a_page_with_a_slash_behind_it_is_not_passed_on(page: str, tmp_path: Pat
                 for method in ("GET", "POST"):
                     assert await status_of(on, path, method, Authorization=f"Bearer {token}") == 404
             assert await status_of(on, f"{page}/", Host="evil.example") == 403
+            assert on.upstream.got == []
+
+    run(go())
+
+
+def test_a_message_to_a_service_under_another_spelling_of_its_path_is_not_passed_on(tmp_path: Path) -> None:
+    """It may hold what the user's model reads, and the vendor that it would go to is not the user's."""
+
+    async def serve(_: web.Request) -> web.Response:
+        return web.Response(status=202)
+
+    async def go() -> None:
+        async with stage(says(b"{}"), tmp_path, services={"/mcp": serve}) as on:
+            told = {"Authorization": f"Bearer {on.gateway.token}"}
+            assert await status_of(on, "/mcp", "POST", **told) == 202
+            for path in ("/mcp/", "//mcp", "/mcp/?q=x", f"/t-{on.gateway.token}/mcp"):
+                assert await status_of(on, path, "POST", **told) == 404
             assert on.upstream.got == []
 
     run(go())

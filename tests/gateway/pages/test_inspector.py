@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 import pytest
@@ -29,8 +30,10 @@ PART = "[...document.querySelectorAll('button.part')].find((one) => one.textCont
 
 
 def body(turns: int) -> dict[str, object]:
-    """A conversation whose results hold markup."""
+    """A conversation whose results hold markup. Two of them show a file."""
     text = json.dumps(conversation(turns, lines=160) | {"cache_control": {"type": "ephemeral"}})
+    for number in (1, 4):
+        text = text.replace(f"make step-{number}", "cat src/app.py")
     return dict(json.loads(text.replace(" of its output", " <script>alert(2)</script>")))
 
 
@@ -50,6 +53,11 @@ async def ordered(page: Page, words: str) -> None:
     await page.until(f"{HEARD}.includes({json.dumps(words)})")
 
 
+async def first_title(page: Page) -> str:
+    await page.until("document.querySelector('#overview tbody a') !== null")
+    return str(await page.value("document.querySelector('#overview tbody a').textContent"))
+
+
 @needs_browser
 def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_calls_come(
     worked: tuple[str, str, Path], tmp_path: Path
@@ -59,6 +67,7 @@ def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_ca
     async def go() -> None:
         async with browsing(with_token(url, token) + "/", tmp_path) as page:
             await page.look(420)
+            assert (await first_title(page)).startswith("fix the build"), "the first list that is drawn has titles"
             await page.until("document.querySelector('.parts table') !== null")
             await page.value(PART)
             await page.until("document.querySelector('.part-card pre') !== null")
@@ -129,8 +138,13 @@ def test_after_a_restart_the_page_still_has_the_session_with_its_calls_and_what_
             await page.until("document.querySelector('#totals tbody tr') !== null")
             await page.value("document.querySelector('#stored a').click()")
             await page.until("document.querySelector('#inside h3') !== null")
+            await page.until("document.activeElement.closest('#inside h2') !== null")
+            place = await page.value("[document.activeElement.getBoundingClientRect().top, innerHeight]")
+            assert isinstance(place, list)
+            assert -2 < place[0] < place[1], "the chosen session is in sight, and has the focus"
             text = await page.text()
             assert "from before this gateway's start" in text
+            assert "last seven days, 3 calls" in str(await page.value("document.querySelector('#days').textContent"))
             misses = "document.querySelector('#inside [aria-label=\"Where the cache fell short\"] tbody').textContent"
             assert "the client" in str(await page.value(misses))
             assert "the instructions" in str(await page.value(misses))
@@ -246,6 +260,68 @@ def test_the_terminal_shows_the_window_and_takes_the_same_orders(worked: tuple[s
 
 
 @needs_browser
+def test_an_order_about_a_file_holds_for_every_result_that_shows_it_until_it_is_taken_back(
+    worked: tuple[str, str, Path], tmp_path: Path
+) -> None:
+    url, token, folder = worked
+    source = GatewayInquiry(url, "127.0.0.1", folder / "data" / "pagein" / "gateway.token")
+
+    async def pinned() -> int:
+        found = await asyncio.to_thread(source.session, HOSTILE)
+        return sum("pinned" in one["marks"] for one in found["inside"]["objects"])
+
+    async def go() -> None:
+        async with browsing(f"{with_token(url, token)}/#{quote(HOSTILE)}", tmp_path) as page:
+            await page.until("document.querySelector('#file') !== null")
+            await page.value("document.querySelector('[data-file-order=pin]').click()")
+            await ordered(page, "Write the name of a file first")
+            await page.value("document.querySelector('#file').focus()")
+            await page.tell("Input.insertText", text="app.py")
+            await page.value("document.querySelector('[data-file-order=pin]').click()")
+            await ordered(page, "2 results show it")
+            assert await page.value("document.querySelector('#file').value") == "app.py", "what is typed stays"
+            assert await pinned() == 2
+            await page.value("document.querySelector('[data-order=undo]').click()")
+            await ordered(page, "Taken back")
+            assert await pinned() == 0
+
+    run(go())
+
+
+def test_the_terminal_takes_orders_about_a_file(worked: tuple[str, str, Path]) -> None:
+    pytest.importorskip("textual")
+    from textual.widgets import Static
+
+    from pagein.ui.top import Top
+
+    url, _, folder = worked
+    source = GatewayInquiry(url, "127.0.0.1", folder / "data" / "pagein" / "gateway.token")
+
+    async def go() -> None:
+        app = Top(source, (NoAnswer,))
+        async with app.run_test(size=(80, 24)) as pilot:
+            pressed = (
+                ((), "#about", HOSTILE),
+                (("f", *"app.py", "enter"), "#told", "shows app.py"),
+                (("p",), "#told", "2 results show it"),
+                (("f", *"nothing.py", "enter", "d"), "#told", "no tool result"),
+                (("z",), "#told", "Taken back"),
+                (("f", "escape", "z"), "#told", "There is no order to take back"),
+            )
+            for keys, part, words in pressed:
+                await pilot.press(*keys)
+                said = ""
+                for _ in range(300):
+                    said = str(app.query_one(part, Static).render())
+                    if words in said:
+                        break
+                    await pilot.pause(0.05)
+                assert words in said
+
+    asyncio.run(go())
+
+
+@needs_browser
 def test_each_order_is_given_by_click_and_by_key_and_taken_back(tmp_path: Path) -> None:
     folder = tmp_path
     orders = {
@@ -306,16 +382,21 @@ def test_each_order_is_given_by_click_and_by_key_and_taken_back(tmp_path: Path) 
         run(go(with_token(url, token_in(tmp_path))))
 
 
+def cached(turns: int, words: str = "Fix the build", lines: int = 160) -> dict[str, Any]:
+    """A conversation as the pictures show it."""
+    told = json.loads(json.dumps(conversation(turns, lines=lines)))
+    told["messages"][0]["content"] = words
+    # as large as an agent's: a small first request has no recall tools, so that nothing leaves
+    return {**told, "system": "You fix builds. " * 4000, "cache_control": {"type": "ephemeral"}}
+
+
 @needs_browser
 def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None:
     """With PAGEIN_PICTURES=docs/images the picture is written there."""
     folder = Path(os.environ.get("PAGEIN_PICTURES") or tmp_path)
     pictures = folder / "page.png", folder / "dashboard.png"
-
-    def cached(turns: int, words: str = "Fix the build", lines: int = 160) -> dict[str, Any]:
-        told = json.loads(json.dumps(conversation(turns, lines=lines)))
-        told["messages"][0]["content"] = words
-        return {**told, "cache_control": {"type": "ephemeral"}}
+    other = tmp_path / "other"
+    other.mkdir()
 
     async def go(url: str) -> None:
         for turns in range(8):
@@ -334,19 +415,18 @@ def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None
             for shown in ("Fix the build", "the user's word", "stubs", "pinned", "paid back"):
                 assert shown in text, shown
             await page.picture(pictures[0], 900)
-        await tutorial(url)
 
     async def tutorial(url: str) -> None:
         """The session of docs/tutorial.md: large outputs, one of them restored, and a last call with another set of tools."""
         for turns in range(13):
             await sent(url, cached(turns, "Run the steps", 600), x_pagein_session="tutorial")
-        await asyncio.to_thread(noted, tmp_path, 33)
-        with wiring.open_kept_session("tutorial", str(tmp_path / "s.pagein"), workspace=Path.cwd()) as session:
+        await asyncio.to_thread(noted, other, 13)
+        with wiring.open_kept_session("tutorial", str(other / "s.pagein"), workspace=Path.cwd()) as session:
             pin_commands.touch(session, "restore", "toolu_0007", now=True)
         last = cached(13, "Run the steps", 600)
         last["tools"].append({"name": "Read", "input_schema": {"type": "object", "properties": {"path": {}}}})
         await sent(url, last, x_pagein_session="tutorial")
-        await asyncio.to_thread(noted, tmp_path, 34)
+        await asyncio.to_thread(noted, other, 14)
         async with browsing(url + "/#tutorial", tmp_path / "again") as page:
             await page.look(1180)
             await page.until(
@@ -357,6 +437,9 @@ def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None
                 assert shown in text, shown
             await page.picture(pictures[1], 1500)
 
-    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
-        run(go(with_token(url, token_in(tmp_path))))
+    with SimulatedProvider() as provider:
+        with gateway_process(provider.url, tmp_path) as (url, _):
+            run(go(with_token(url, token_in(tmp_path))))
+        with gateway_process(provider.url, other) as (url, _):  # a store of its own: sessions share what they lose
+            run(tutorial(with_token(url, token_in(other))))
     assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.gateway.pages.call_totals import By, SessionCalls, cost_since, totals_of, totals_since
-from pagein.gateway.pages.journal_calls import JournalCall, summary_of
+from pagein.gateway.pages.journal_calls import JournalCall, first_words, summary_of
 from pagein.model.cache_notes import CacheMissNote
 from pagein.model.entries import Entry, EntryId, EpochEntry, MessageEntry, NoteEntry, PagedOut, RequestSent
 from pagein.model.journal_notes import FurtherUsageNote, Note, PrefixDigests, RecallNote, UsageNote
@@ -27,6 +27,18 @@ def branch(*bodies: object, after: str | None = None, begin: int = 0) -> list[En
         found.append(Entry(EntryId(f"e{number}"), EntryId(after) if after else None, body))  # type: ignore[arg-type]
         after = f"e{number}"
     return found
+
+
+def test_the_title_is_the_first_words_of_the_person() -> None:
+    reminder = Text("<system-reminder>\nThe following skills are available\n</system-reminder>")
+    entries = branch(
+        MessageEntry(Message("user", (reminder,))),
+        MessageEntry(Message("assistant", (Text("What shall I do?"),))),
+        MessageEntry(Message("user", (reminder, Text("fix the\nlogin")))),
+        MessageEntry(Message("user", (Text("now the rest"),))),
+    )
+    assert summary_of(entries).title == first_words(entries) == "fix the login"
+    assert first_words(entries[:2]) == ""
 
 
 def test_a_call_has_the_model_epoch_saving_and_recalls_of_its_own_branch() -> None:

@@ -121,6 +121,19 @@ def test_an_edit_with_arguments_is_applied_to_the_newest_text() -> None:
     assert told(states, "a one\nb two\nnew\nc three\n") == ["s2", "s2", "s1", "s2"]
 
 
+def test_what_an_edit_wrote_into_an_unknown_text_is_not_given_to_whoever_writes_the_whole_file() -> None:
+    wrote = KnownState(
+        "1", 1.0, "edit", S1, None, edits=(TextEdit("\nbefore\n", "\none = first()\ntwo = second()\nend"),)
+    )
+    removed = KnownState("2", 2.0, "edit", S1, None, edits=(TextEdit("\none = first()\ntwo = second()\n", "\n"),))
+    whole = KnownState("3", 3.0, "write", S2, lines_of("a one\none = first()\ntwo = second()\n"))
+    again = KnownState("2", 2.5, "write", S2, lines_of("a one\n"))
+    text = "a one\none = first()\ntwo = second()\n"
+    assert told([wrote, whole], text) == ["s2", "s1", "s1"]
+    assert told([wrote, removed, whole], text) == ["s2", "s2", "s2"]
+    assert told([wrote, again, whole], text) == ["s2", "s2", "s2"]
+
+
 def test_an_edit_without_arguments_behind_one_on_an_old_text_proves_nothing() -> None:
     states = history(("write", S2, "b two\na one\n"))
     edit = TextEdit("b two", "b two\nnew")

@@ -164,6 +164,7 @@ def test_a_result_shows_the_lines_that_its_text_and_its_call_tell(
             OPEN_READ,
             "<path>a</path>\n<type>file</type>\n<content>\n1: a\n2: b\n\n(End of file - total 1 lines)\n</content>",
         ),
+        (PI, PI_READ, "(see attached image)"),
         (PI, PI_READ, ""),
         (PI, PI_READ, "[Line 1 is 58.6KB, exceeds 50.0KB limit. Use bash: sed -n '1p' a | head -c 51200]"),
         (PI, PI_READ, "ENOENT: no such file or directory, access '/shop/a.py'"),

@@ -131,6 +131,8 @@ def test_words_of_a_user_and_a_compaction_restore_the_budget() -> None:
     assert not is_spent(step(state, MessageEntry(Message("user", (Text("and now the other"),)))))
     assert not is_spent(step(state, CompactionEntry()))
     assert is_spent(step(state, MessageEntry(Message("user", (Text("<reminder>", injected="reminder"),)))))
+    reminder = Text("<system-reminder>The todo list is empty.</system-reminder>")
+    assert is_spent(step(state, MessageEntry(Message("user", (reminder,)))))
     assert is_spent(step(state, MessageEntry(Message("tool", (ToolResult("c", "text", "read"),)))))
     assert is_spent(step(state, MessageEntry(Message("assistant", (Text("hm"),)))))
 

@@ -202,5 +202,5 @@ def test_markers_and_diffs_alone_never_make_knowledge(events: list[FileRead]) ->
 
 
 def test_the_page_on_trust_prints_the_table_that_runs() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "trust.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "trust.md").read_text(encoding="utf-8")
     assert trust_table() in page

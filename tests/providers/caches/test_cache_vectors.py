@@ -1,4 +1,4 @@
-"""The vectors V1 to V20 of docs/laws.md, each a short story told to a simulator.
+"""Vectors for the rules of docs/reference/caches.md, each a short story told to a simulator.
 
 "1k blocks" are blocks of 1 000 tokens; prices are r = .1 and w = 1.25 unless a vector says otherwise.
 """

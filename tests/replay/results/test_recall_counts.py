@@ -1,6 +1,10 @@
 """Recalls that a store's sessions made, beside those that the stress model draws."""
 
-from pagein.model.entries import Body, EpochEntry, PagedOut, PreviewEntry, RecallEntry, RequestSent
+import pytest
+
+from pagein.model.entries import Body, EpochEntry, NoteEntry, PagedOut, PreviewEntry, RecallEntry, RequestSent
+from pagein.model.journal_notes import PrefixDigests, UsageNote
+from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.replay.policies.stress_needs import STRESS_PREVIEWS, STRESS_REACH, STRESS_SHARE
 from pagein.replay.results.recall_counts import RecallCount, RecallCounts, recall_counts
@@ -47,6 +51,27 @@ def test_the_stress_model_draws_its_shares_once_their_calls_have_come() -> None:
     assert abs(recall_counts("one", previews).previewed.drawn - STRESS_PREVIEWS * _MANY) < 90
 
 
+def _answered(prompt: int) -> Body:
+    return NoteEntry.of(UsageNote(Usage(read=prompt)))
+
+
+def test_recalls_are_priced_as_one_more_request_and_the_text() -> None:
+    model: Body = NoteEntry.of(PrefixDigests("claude-sonnet-4-5"))
+    entries = [model, _epoch(1, 2), *_sent(1), RecallEntry("pg-1"), _answered(100_000), RecallEntry("pg-9")]
+    found = recall_counts("one", entries)
+    assert found.usd == pytest.approx(0.1 * 100_000 * 3 / 1e6)
+    assert found.recalled_usd == pytest.approx((0.1 * 100_000 + 1.25 * 300 + 5 * 60) * 3 / 1e6)
+    assert found.drawn_usd == 0.0
+    previews = PreviewEntry(tuple(map(_gone, range(_MANY))))
+    drawn = recall_counts("one", [model, previews, *_sent(1), _answered(100_000)])
+    assert drawn.drawn_usd == pytest.approx(found.recalled_usd * drawn.previewed.drawn)
+
+
+def test_a_model_without_a_price_has_no_bill() -> None:
+    entries = [NoteEntry.of(PrefixDigests("nobody")), _epoch(1), *_sent(1), RecallEntry("pg-1"), _answered(1000)]
+    assert recall_counts("one", entries).usd == recall_counts("one", entries).recalled_usd == 0.0
+
+
 def test_sessions_add_up() -> None:
-    one = RecallCounts(2, RecallCount(3, 1, 0), RecallCount(1, 1, 1))
-    assert one + one == RecallCounts(4, RecallCount(6, 2, 0), RecallCount(2, 2, 2))
+    one = RecallCounts(2, RecallCount(3, 1, 0), RecallCount(1, 1, 1), 1.0, 0.25, 0.5)
+    assert one + one == RecallCounts(4, RecallCount(6, 2, 0), RecallCount(2, 2, 2), 2.0, 0.5, 1.0)

@@ -17,8 +17,8 @@ from pagein.model.writes import Query
 from pagein.store.postgres.postgres_schema import STEPS, dialect
 from pagein.store.postgres.postgres_store import PostgresStore
 from pagein.store.sql.sql_lookups import key_number
-from pagein.store.sql.sql_references import target_key
 from pagein.store.sql.sqlite_schema import KEY_NUMBER, MIGRATIONS, TARGET_KEY
+from pagein.store.sql.target_keys import target_key
 from pagein.testing.object_store import a_file, object_number, put
 
 pytestmark = pytest.mark.damages_store

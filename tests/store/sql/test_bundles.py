@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -12,17 +12,27 @@ from hypothesis import strategies as st
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.names import ContentHash
-from pagein.store.sql.packed_bytes import BUNDLE, MEMBER, pack_bundle, unpack
+from pagein.store.search.sql_shelf import blobs_in
+from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, pack_bundle, unpack
+from pagein.store.sql.sql_bundles import Bundle, bundle_of
+from pagein.store.sql.sqlite_schema import MIGRATIONS
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.object_store import a_file, object_number, put
 
 pytestmark = pytest.mark.damages_store
-LATER_STEPS = ("bundles of blobs", "versions without an index of hashes", "segments of records")
+LATER_STEPS = [name for name, _ in MIGRATIONS[[name for name, _ in MIGRATIONS].index("bundles of blobs") :]]
 LINES = [f"{zlib.crc32(b'%d' % number):08x} is line {number} of a log of the service" for number in range(3_000)]
 CONTENTS = [
     "\n".join(LINES[(first * 7) % 90 : (first * 7) % 90 + 40]).encode() + b" %d" % first for first in range(120)
 ]
+
+
+@pytest.fixture(autouse=True)
+def small_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fill a bundle with fewer bytes, so that few contents show the same."""
+    monkeypatch.setattr("pagein.store.sql.sql_bundles._SIZE", 1 << 16)
+    monkeypatch.setattr("pagein.store.sql.sql_bundles._PACKED", 1 << 14)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -51,7 +61,7 @@ def test_a_bundle_changes_no_answer_and_takes_less_room(store: SqliteUpkeep | Po
     count, size = store.figures()
     assert bundled(store) >= 60
     assert [store.get(name) for name in names] == CONTENTS
-    assert (list(store.names()), store.figures()[0]) == (sorted(names), count)
+    assert (sorted(store.names()), store.figures()[0]) == (sorted(names), count)
     assert store.figures()[1] < size / 2
     assert set(store.blob_sizes()) == set(names)
     assert sum(store.blob_sizes().values()) <= store.figures()[1]
@@ -95,6 +105,73 @@ def test_a_version_is_a_delta_against_a_member(store: SqliteUpkeep | PostgresUpk
     assert store.content(second) == CONTENTS[0].decode() + "\nmore"
 
 
+def test_deltas_are_in_bundles_and_what_is_based_on_them_stays(store: SqliteUpkeep | PostgresUpkeep) -> None:
+    texts = [CONTENTS[0].decode() + "\n" + "\n".join(LINES[:number]) for number in range(1, 9)]
+    for text in texts[:6]:
+        put(store, a_file(1, text))
+    store.put_many(CONTENTS)
+    assert bundled(store)
+    with store._database.open_reader() as rows:
+        left = rows.execute("SELECT count(*) FROM blob WHERE codec = ?", (DIFFERENCE,)).fetchone()
+    for text in texts[6:]:
+        put(store, a_file(1, text))
+    assert left == (0,)
+    assert [store.content(one) for one in store.history(object_number(1))] == texts
+    assert store.drop_blobs([ContentHash.of(texts[5].encode())]) == 1
+    assert [store.content(one) for one in store.history(object_number(1)) if one.number != 6] == texts[:5] + texts[6:]
+    assert blobs_in(store._database, [ContentHash.of(text.encode()) for text in texts[6:]]) == [
+        text.encode() for text in texts[6:]
+    ]
+
+
+def test_a_blob_that_is_removed_while_its_bundle_is_made_is_in_no_bundle(
+    store: SqliteUpkeep | PostgresUpkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = store.put_many(CONTENTS)
+
+    def remove_meanwhile(contents: Mapping[int, bytes]) -> Bundle:
+        assert store.drop_blobs([names[2]]) == 1
+        return bundle_of(contents)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pagein.store.sql.sql_blobs.bundle_of", remove_meanwhile)
+        assert store.bundle_more() == 0
+    with store._database.open_reader() as rows:
+        assert rows.execute("SELECT count(*) FROM blob WHERE codec = ?", (BUNDLE,)).fetchone() == (0,)
+    assert bundled(store)
+    assert [store.get(name) for name in names if name != names[2]] == [one for one in CONTENTS if one != CONTENTS[2]]
+
+
+def test_bundles_and_deltas_of_an_older_form_move_into_larger_bundles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "one.pagein"
+    versions = [CONTENTS[0].decode() + f"\nversion {number}" for number in range(5)]
+    with closing(SqliteUpkeep(path)) as store:
+        monkeypatch.setattr("pagein.store.sql.sql_bundles._SIZE", 1 << 14)
+        names = store.put_many(CONTENTS)
+        bundled(store)
+        for text in versions:
+            put(store, a_file(1, text))
+    with closing(sqlite3.connect(path)) as rows, rows:  # where the form before had deltas
+        rows.execute(
+            "UPDATE blob SET data = (SELECT packed FROM alone WHERE alone.number = blob.number) WHERE codec = 2"
+        )
+        rows.execute("DELETE FROM alone WHERE number IN (SELECT number FROM blob WHERE codec = 2)")
+        rows.execute("INSERT INTO unsealed(number) SELECT number FROM blob WHERE codec IN (2, 5)")
+        (before,) = rows.execute("SELECT count(*) FROM blob WHERE codec = 5").fetchone()
+    monkeypatch.setattr("pagein.store.sql.sql_bundles._SIZE", 1 << 17)
+    with closing(SqliteUpkeep(path)) as store:
+        assert [store.get(name) for name in names] == CONTENTS
+        bundled(store)
+        with store._database.open_reader() as rows:
+            after = rows.execute("SELECT count(*) FROM blob WHERE codec = ?", (BUNDLE,)).fetchone()
+            left = rows.execute("SELECT count(*) FROM unsealed").fetchone()
+        assert (after is not None and 0 < after[0] < before / 2, left) == (True, (0,))
+        assert [store.get(name) for name in names] == CONTENTS
+        assert [store.content(one) for one in store.history(object_number(1))] == versions
+
+
 def test_a_damaged_bundle_is_noticed_and_its_members_are_healed(tmp_path: Path) -> None:
     with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
         names = store.put_many(CONTENTS)
@@ -121,7 +198,15 @@ def test_a_file_of_an_older_form_is_read_and_bundled_as_it_grows(tmp_path: Path)
         rows.execute("CREATE INDEX version_by_hash ON version(document, object_hash)")
         rows.execute("DROP TABLE record_segment")
         rows.execute("DROP INDEX version_in_full")
-        rows.execute("DELETE FROM migration WHERE name IN (?, ?, ?)", LATER_STEPS)
+        rows.execute("DROP TABLE line_segment")
+        rows.execute("DROP INDEX entry_in_full")
+        rows.execute("DROP TABLE unsealed")
+        rows.execute("DROP TABLE answer")
+        rows.execute("DROP INDEX version_with_session")
+        rows.execute("DROP TABLE writer_session")
+        rows.execute("ALTER TABLE version DROP COLUMN of_session")
+        rows.execute("DROP TABLE reference_segment")
+        rows.executemany("DELETE FROM migration WHERE name = ?", [(name,) for name in LATER_STEPS])
     with closing(SqliteUpkeep(path)) as store:
         assert [store.get(name) for name in old] == CONTENTS[:10]
         new = store.put_many(CONTENTS[10:])

@@ -4,6 +4,7 @@ import itertools
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,9 +70,9 @@ def test_nothing_is_left_of_a_text_that_is_removed_or_changed(rows: sqlite3.Conn
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 @given(deeds=st.lists(st.tuples(st.sampled_from(["put", "put", "drop", "merge"]), st.integers(0, 30)), max_size=60))
 def test_any_order_of_putting_merging_and_removing(
-    monkeypatch: pytest.MonkeyPatch, deeds: list[tuple[str, int]]
+    deeds: list[tuple[str, int]],
 ) -> None:
-    monkeypatch.setattr("pagein.store.sql.sql_segments._SIZE", 2_000)
+    segments = replace(RECORDS, size=2_000)
     kept: dict[int, bytes] = {}
     with closing(sqlite3.connect(":memory:")) as rows:
         for statement in segment_tables("record_segment"):
@@ -80,14 +81,14 @@ def test_any_order_of_putting_merging_and_removing(
             match deed:
                 case "put":
                     kept[number] = text(number, turn)
-                    RECORDS.put(rows, number, kept[number])
+                    segments.put(rows, number, kept[number])
                 case "drop":
-                    RECORDS.drop(rows, [number, number + 1])
+                    segments.drop(rows, [number, number + 1])
                     kept.pop(number, None)
                     kept.pop(number + 1, None)
                 case _:
-                    RECORDS.merge(rows)
-            assert RECORDS.load(rows, range(40)) == kept
+                    segments.merge(rows)
+            assert segments.load(rows, range(40)) == kept
             ranges = rows.execute("SELECT first, last FROM record_segment ORDER BY first").fetchall()
             assert all(one[1] < other[0] for one, other in itertools.pairwise(ranges))
 
@@ -102,6 +103,18 @@ def test_a_damaged_segment_costs_its_own_texts_alone(rows: sqlite3.Connection) -
     assert set(RECORDS.load(rows, range(300))) == left
     RECORDS.drop(rows, [5, 100])
     assert set(RECORDS.load(rows, range(300))) == left - {100}
+
+
+@pytest.mark.parametrize("damaged", [{1}, {2}, {50}, {1, 2, 3, 90}, set(range(1, 60, 2))])
+def test_a_damaged_lone_text_holds_no_other_up(rows: sqlite3.Connection, damaged: set[int]) -> None:
+    for number in range(1, 301):
+        RECORDS.put(rows, number, text(number))
+    for number in damaged:
+        rows.execute("UPDATE record_segment SET data = zeroblob(50) WHERE first = ?", (number,))
+    while RECORDS.merge(rows):
+        pass
+    assert RECORDS.end(rows) > 200
+    assert RECORDS.load(rows, range(400)) == {one: text(one) for one in range(1, 301) if one not in damaged}
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 4, b"\0\0\0\1" + b"\0" * 5])
@@ -130,7 +143,7 @@ def store(
 def test_versions_answer_the_same_from_segments(
     store: SqliteUpkeep | PostgresUpkeep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pagein.store.sql.sql_segments._MOST", 10)
+    monkeypatch.setattr("pagein.store.sql.sql_versions.RECORDS", replace(RECORDS, most=10))
     for number in range(45):
         put(store, a_file(1 + number % 7, f"content {number}"))
     before = (store.log(), [store.history(object_number(one)) for one in range(1, 8)])

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from pagein.model.references import Reference
 from pagein.model.values import canonical
 from pagein.model.versions import Draft, Writer
 from pagein.model.writes import Query, Write, keys_of
-from pagein.store.sql.sqlite_schema import APPLICATION_ID, MIGRATIONS
+from pagein.store.sql.sql_lookups import key_number
+from pagein.store.sql.sqlite_schema import APPLICATION_ID, MIGRATIONS, UNUSED_KEYS
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.object_store import a_file, object_number, put
 
@@ -113,3 +115,33 @@ def test_an_older_store_keeps_its_keys_and_references(tmp_path: Path, store: Sql
     assert [link.reference for link in old.references(current)] == [link.reference for link in store.references(source)]
     assert [link.source.id for link in old.backlinks(target.id)] == [source.id]
     old.close()
+
+
+def test_a_query_for_a_field_without_keys_is_answered_from_the_versions(store: SqliteUpkeep, tmp_path: Path) -> None:
+    to = Reference(object_number(1))
+    for number in range(4):
+        draft = Draft(
+            id=object_number(number), type="note", metadata={"turn": number % 2, "to": to, "list": [to, number]}
+        )
+        put(store, draft)
+    odd = [object_number(3), object_number(1)]
+    assert [one.id for one in store.objects(Query(where={"turn": 1}))] == odd
+    assert [one.id for one in store.objects(Query(where={"turn": 1, "to": to}, limit=1))] == odd[:1]
+    assert [one.id for one in store.objects(Query(where={"list": 1}))] == odd[1:]
+    with closing(sqlite3.connect(tmp_path / "one.pagein")) as rows:  # of the list of each, the number
+        assert rows.execute("SELECT count(*) FROM lookup").fetchone() == (4,)
+
+
+def test_an_older_store_loses_keys_that_are_not_stored_any_more(store: SqliteUpkeep, tmp_path: Path) -> None:
+    for number in range(3):
+        put(store, Draft(id=object_number(number), type="note", metadata={"turn": number, "path": f"/{number}"}))
+    with closing(sqlite3.connect(tmp_path / "one.pagein")) as rows, rows:
+        before = rows.execute("SELECT count(*) FROM lookup").fetchone()
+        rows.executemany("INSERT INTO lookup VALUES(?, ?)", [(key_number("turn", str(n)), n + 1) for n in range(3)])
+        rows.execute(UNUSED_KEYS)
+    while store.bundle_more():
+        pass
+    with closing(sqlite3.connect(tmp_path / "one.pagein")) as rows:
+        assert rows.execute("SELECT count(*) FROM lookup").fetchone() == before
+        assert rows.execute("SELECT count(*) FROM layer").fetchone() == (0,)
+    assert [one.id for one in store.objects(Query(where={"path": "/1"}))] == [object_number(1)]

@@ -14,18 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from pagein.model.versions import Version
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.upkeep_contract import export_all
 from pagein.upkeep import check_store
 
 OLD = Path(__file__).parents[2] / "fixtures" / "stores" / "whole-records.pagein.gz"
 IN_ROWS = "SELECT count(*) FROM version WHERE length(record) > 0"
+TO_MOVE = f"""SELECT ({IN_ROWS}) + (SELECT count(*) FROM unsealed)
+  + (SELECT count(*) FROM entry WHERE length(line) > 0)"""  # noqa: S608 - constants
 MOVE = """
 import sys
 from pathlib import Path
-from pagein.store.sql import sql_versions
+from pagein.store.sql import sql_answers, sql_versions
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-sql_versions._AT_ONCE = 1
+sql_versions._AT_ONCE = sql_answers._AT_ONCE = 1
 store = SqliteUpkeep(Path(sys.argv[1]))
 while store.bundle_more():
     print("moved", flush=True)
@@ -39,12 +41,16 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def answers(store: SqliteUpkeep) -> list[tuple[Version, str | None, object, object]]:
-    """Everything that a store tells of its versions."""
-    return [
+def answers(store: SqliteUpkeep) -> list[object]:
+    """Everything that a store tells of its versions, and of the requests that they answer."""
+    told = [
         (one, store.content(one), [store.additional(one, name) for name in one.additional], store.references(one))
         for one in store.log()
     ]
+    links = [store.backlinks(name, ever=True) for name in sorted({one.id for one, *_ in told})]
+    requests = sorted(store.requests())
+    answered = [store.answered(request) for request, _ in requests]
+    return [told, links, requests, answered]
 
 
 def test_records_move_to_segments_and_every_answer_stays(path: Path) -> None:
@@ -52,30 +58,37 @@ def test_records_move_to_segments_and_every_answer_stays(path: Path) -> None:
         (whole,) = rows.execute(IN_ROWS).fetchone()
         hashes = [bytes(name) for (name,) in rows.execute("SELECT object_hash FROM version ORDER BY sequence")]
     with closing(SqliteUpkeep(path)) as store:
-        before = answers(store)
-        assert [bytes.fromhex(one.object_hash.hex) for one, *_ in before] == hashes
-        assert whole == len(before) >= 40
+        before, exported = answers(store), export_all(store)
+        versions = store.log()
+        assert [bytes.fromhex(one.object_hash.hex) for one in versions] == hashes
+        assert whole == len(versions) >= 40
         while store.bundle_more():
             pass
         assert answers(store) == before
+        assert export_all(store) == exported
         assert check_store(store).is_clean
     with closing(sqlite3.connect(path)) as rows:
-        assert rows.execute(IN_ROWS).fetchone() == (0,)
+        assert rows.execute("SELECT count(*) FROM request WHERE id LIKE 'memory:%'").fetchone() == (0,)
+        assert rows.execute("SELECT count(*) > 40 FROM answer").fetchone() == (1,)
+        assert rows.execute("SELECT count(session), count(of_session) > 40 FROM version").fetchone() == (0, 1)
+        assert rows.execute(TO_MOVE).fetchone() == (0,)
         assert rows.execute("SELECT sum(texts) FROM record_segment").fetchone() == (whole,)
 
 
-@pytest.mark.parametrize("moved", [1, 20, 40])
+@pytest.mark.parametrize("moved", [1, 20, 60])
 def test_a_move_that_is_killed_loses_nothing(path: Path, moved: int) -> None:
     with closing(SqliteUpkeep(path)) as store:
         before = answers(store)
+    with closing(sqlite3.connect(path)) as rows:
+        (all_of_them,) = rows.execute(TO_MOVE).fetchone()
     with subprocess.Popen([sys.executable, "-c", MOVE, path], stdout=subprocess.PIPE) as moving:  # noqa: S603 - our own program
         assert moving.stdout is not None
         for _ in range(moved):
             assert moving.stdout.readline() == b"moved\n"
         os.kill(moving.pid, signal.SIGKILL)
     with closing(sqlite3.connect(path)) as rows:
-        (left,) = rows.execute(IN_ROWS).fetchone()
-        assert left < len(before)
+        (left,) = rows.execute(TO_MOVE).fetchone()
+        assert left < all_of_them
     with closing(SqliteUpkeep(path)) as store:
         assert answers(store) == before
         assert check_store(store).is_clean

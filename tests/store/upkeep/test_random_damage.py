@@ -109,7 +109,7 @@ def plain_reads(folder: Path, file: bytes, log: bytes, whole: Whole) -> Counter[
             try:
                 one = connection.execute(f"SELECT * FROM {table} WHERE rowid = ?", (row,)).fetchone()  # noqa: S608
                 found[table] += one is not None
-            except sqlite3.Error:
+            except (sqlite3.Error, UnicodeDecodeError):  # the second for a message in which SQLite quotes damaged bytes
                 continue
     connection.close()
     return found

@@ -15,6 +15,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final
 
+from pagein.engine.cache.answered_requests import AnsweredRequest
 from pagein.engine.cache.cache_inputs import changed_parts
 from pagein.engine.cache.prompt_layout import Laid, Layouts, SentRequest
 from pagein.engine.intake.message_chain import alike
@@ -50,11 +51,15 @@ class Forecast:
     predicted: float
     diagnosis: Diagnosis
 
-    @property
-    def notes(self) -> tuple[CacheMissNote, ...]:
-        """What is journaled of it: a cache miss, if there was one."""
+    def notes(self, told: str) -> tuple[CacheMissNote, ...]:
+        """What is journaled of it: a cache miss, if there was one.
+
+        told: the provider's own reason for a miss; "" if it told none.
+        """
         found = self.diagnosis
-        return (CacheMissNote(found.cause, found.who, found.shortfall, found.words),) if found.is_miss else ()
+        if found.is_miss:
+            return (CacheMissNote(found.cause, found.who, found.shortfall, found.words, told),)
+        return (CacheMissNote("", "", 0, told=told),) if told else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +96,16 @@ class Forecasts:
         """Bytes of the remembered requests."""
         return sum(one.laid.size for one in self._asked)
 
-    def take_usage(self, sent: SentRequest, usage: Usage) -> Forecast:
+    def take_usage(self, sent: SentRequest, usage: Usage, extended: AnsweredRequest | None = None) -> Forecast:
         """Record the usage of a call and return its forecast. Costs as much as differs from the request before on the
         branch.
+
+        extended: the request before from the journal, if the call only extends it; used where another process sent it.
         """
         with self._lock:
-            return self._record_usage(sent, usage)
+            return self._record_usage(sent, usage, extended)
 
-    def _record_usage(self, sent: SentRequest, usage: Usage) -> Forecast:
+    def _record_usage(self, sent: SentRequest, usage: Usage, extended: AnsweredRequest | None) -> Forecast:
         price = _prices(sent.head.model, sent.api)
         before = self._before(sent)
         laid = self._layouts.laid(sent, before.laid if before is not None else None)
@@ -109,6 +116,9 @@ class Forecasts:
         asked = _AnsweredRequest(laid, end, held)
         self._keep(asked, before)
         proven, predicted = self._predict(request, served)
+        if before is None and extended is not None:
+            facts = _journaled_facts(extended, sent, usage, price)
+            return Forecast(facts.expected, facts.predicted, diagnose(facts))
         facts = replace(_facts(before, asked, served, usage, predicted), proven=proven)
         return Forecast(facts.expected, facts.predicted, diagnose(facts))
 
@@ -189,6 +199,23 @@ def _facts(
         idle=now.sent.at - before.sent.at,
         blocks=len(now.laid.chain) - before.end,
         drops_thinking=_drops_thinking(before.laid, now.laid),
+    )
+
+
+def _journaled_facts(before: AnsweredRequest, now: SentRequest, usage: Usage, price: Prices) -> CallFacts:
+    """Return the facts of a call that extends a request of another process: its bytes are unknown, its usage is journaled."""
+    by_marks = price.cache.model == "breakpoints" and price.cache.strict_marks
+    lifetime = price.cache.long_ttl if before.usage.written_1h else price.cache.ttl
+    idle = None if before.at is None else now.at - before.at
+    return CallFacts(
+        prompt=float(usage.prompt),
+        read=float(usage.read),
+        expected=float(before.usage.read + before.usage.written) if by_marks else _cached_share(before.usage, price),
+        predicted=0.0,
+        reason="expired" if idle is not None and idle > lifetime else "not_found",
+        rules=price.cache,
+        changed=changed_parts(before.head, now.head),
+        idle=idle,
     )
 
 

@@ -69,7 +69,7 @@ class PlacedReads:
         plain = ReadResult(asked.head + asked.shown.text, asked.shown.details)
         if located.excluded:
             self._log.withhold(plain.text)
-        if located.excluded or not document.is_text or self._log.privacy.is_private_file(document):
+        if not self._reads.may_journal(located, document):
             return plain
         try:
             return self._reads.shorten(asked, signal)

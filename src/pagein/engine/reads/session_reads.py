@@ -12,8 +12,11 @@ Rules of this file
 """
 
 import base64
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from threading import Thread
+from typing import Final
 
 from pagein.engine.log.journal import Fold
 from pagein.engine.log.read_notes import trace_of
@@ -45,6 +48,8 @@ from pagein.policy.reads.trust import rule_of
 from pagein.ports import Files, Signal
 
 _SHOWS_TEXT = ("full", "baseline_fallback", "partly_known")
+_LARGE: Final = 1 << 17
+"""Bytes from which packing takes longer than starting a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +141,7 @@ class SessionReads:
             self._log.withhold(plain.text)
         # the file may have changed since another tool answered, or that tool reads in another way
         differs = done is not None and done.text != plain.text
-        is_open = document.is_text and not located.excluded and not self._log.privacy.is_private_file(document)
-        if not is_open or lines is None or differs:
+        if lines is None or differs or not self.may_journal(located, document):
             return plain
         try:
             rehearse = None if done is None else done.rehearse
@@ -259,6 +263,20 @@ class SessionReads:
         return [self._log.privacy.shows(one) for one in testimony.window(self._log.state())]
 
     # --- decisions ---
+
+    def may_journal(self, located: LocatedFile, document: Document) -> bool:
+        """Return whether a read of this file may be journaled, and its text stored."""
+        if located.excluded or not document.is_text:
+            return False
+        packing: Thread | None = None
+        with contextlib.suppress(StoreError):  # the read itself meets it again
+            if len(document.content) >= _LARGE and not self._blobs.has(document.hash):
+                packing = Thread(target=self._blobs.prepare, args=(document.content, document.hash), daemon=True)
+                packing.start()  # compresses beside the search for keys, without Python's lock
+        is_open = not self._log.privacy.is_private_file(document)
+        if is_open and packing is not None:
+            packing.join()
+        return is_open
 
     def shorten(self, asked: RangeRead, signal: Signal | None = None, rehearse: Rehearse | None = None) -> ReadResult:
         """Return the answer to a read of a storable text file, and journal the read.

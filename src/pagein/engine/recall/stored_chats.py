@@ -13,8 +13,7 @@ from pagein.model.messages import Text
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.versions import Version
-from pagein.policy.clients.client_prompts import is_client_prompt, is_summary
-from pagein.policy.eviction.session_work import words_of_person
+from pagein.policy.clients.client_prompts import is_summary, user_words
 from pagein.ports import ObjectStore
 
 _LONGEST_WORDS: Final = 300
@@ -94,19 +93,13 @@ class TurnPlaces:
             return ""
         if name not in self._said:
             begun = turns_from_value(self._store.additional(chat, field))
-            said = (block for one in begun for message in one.said for block in message.blocks)
-            words = filter(None, (person_words(one) for one in said if isinstance(one, Text)))
+            words = filter(None, (user_words(message) for one in begun for message in one.said))
             self._said[name] = _shortened(" ".join(" ".join(words).split()))
         return self._said[name]
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_WORDS else text[: _LONGEST_WORDS - 1] + "…"
-
-
-def person_words(text: Text) -> str:
-    """Return the words of a text of the user that no client added."""
-    return "" if text.injected is not None or is_client_prompt(text.text) else words_of_person(text.text)
 
 
 def turn_in(field: str | None) -> int | None:

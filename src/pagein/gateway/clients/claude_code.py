@@ -164,6 +164,7 @@ CLIENT: Final = Client(
         "at any other address it takes a window of a million tokens for 200k; a model name in [1m] brings it back (docs/hosts/claude-code.md)",
         "needs an API key; with a subscription's login requests pass through untouched",
     ),
+    (ANTHROPIC.name,),
 )
 
 LAUNCH: Final = Launch("claude", CLIENT, _endpoints, _plan)

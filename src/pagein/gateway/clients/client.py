@@ -30,6 +30,7 @@ class Client:
     read: reads its setup for a gateway at this address. Each agent has its own order of files and its own precedence;
         docs/hosts/ describes them for people. It may raise UnreadableConfig.
     notes: further advice
+    vendors: the vendors that it talks to unless told otherwise, as their settings are called; empty for an agent of any vendor
     """
 
     name: str
@@ -38,6 +39,7 @@ class Client:
     variables: Callable[[str], Mapping[str, str]]
     read: "Callable[[Client, str, ConfigPlaces], ClientSetup]"
     notes: tuple[str, ...] = ()
+    vendors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,6 +153,7 @@ CLIENT: Final = Client(
     (
         "in ~/.codex/config.toml the same must stand above the first [table] (docs/hosts/codex.md); OPENAI_BASE_URL is not read",
     ),
+    (OPENAI.name,),
 )
 
 LAUNCH: Final = Launch("codex", CLIENT, _endpoints, _plan)

@@ -66,6 +66,7 @@ CLIENT: Final = Client(
     (
         "needs GEMINI_API_KEY, and security.auth.selectedType gemini-api-key in ~/.gemini/settings.json (docs/hosts/gemini-cli.md)",
     ),
+    (GOOGLE.name,),
 )
 
 LAUNCH: Final = Launch("gemini", CLIENT, _endpoints, _plan)

@@ -51,6 +51,7 @@ class EngineCurator:
     recall: whether the model is offered any tools of pagein
     tools: which
     work: told of each request and of each answer; None for nobody
+    names_answers: whether the provider's names of answers are journaled, for questions why its cache was missed
     guarded: tells of an agent's session whether a hook stops calls in it that would write a mask into a file
     """
 
@@ -62,9 +63,11 @@ class EngineCurator:
         tools: ToolTerms = ToolTerms(),
         work: AgentWork | None = None,
         guarded: Callable[[str], bool] = lambda _: False,
+        names_answers: bool = False,
     ) -> None:
         self._engine = engine
         self._is_guarded = guarded
+        self._names_answers = names_answers
         self._work = work
         self._everything = tools.everything
         pool_offers = POOL_OFFERS if tools.pooled else ()
@@ -130,8 +133,8 @@ class EngineCurator:
         if prepared is None:
             return UsageAccount()
         shown = format_named(prepared.api).answers.turn(reply, ()).shown if reply.shown is None else reply.shown
-        further = _further(reply)
-        answer = ClientAnswer(usage, shown, reply.finished and not reply.error, further)
+        further, name = _further(reply), reply.id if self._names_answers else ""
+        answer = ClientAnswer(usage, shown, reply.finished and not reply.error, further, reply.miss, name)
         observed = self._engine.observe(prepared, answer)
         if usage is None:
             return UsageAccount(failure=observed.failure or "")

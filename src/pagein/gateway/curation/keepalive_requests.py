@@ -5,14 +5,16 @@ Rules of this file
 1. Keep-alive requests are opt-in, and limited in number and cost per session and per hour.
 2. The required data, including the login of the last request, stays only in memory, until the pause is over or the request is sent.
    No request is sent with a subscription's login, while the gateway is switched off, or while it stops.
-3. One request per pause. While it is not known whether they work with a model, one request per hour for this model.
+3. A pause begins when no request of the conversation is open any more, with an answer that is whole. So nothing is sent while an
+   answer streams, nor behind a failed request, which the client repeats.
+4. One request per pause. While it is not known whether they work with a model, one request per hour for this model.
    A failure is harmless: the client's next request is served as if no keep-alive request had been sent.
 """
 
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -21,10 +23,13 @@ from aiohttp import ClientResponse
 
 from pagein.engine.cache.cache_ttl import KeepAlivePlan
 from pagein.gateway.curation.guarded_curator import CuratedRequest, Guard
+from pagein.gateway.curation.outgoing_request import OutgoingRequest
 from pagein.gateway.settings import GatewaySettings
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, is_readable, pieces_of, read_start
 from pagein.gateway.stream.whole_answer import whole
 from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.providers.wire.ttl_edits import keepalive_body
 
 WAITING: Final = 64
@@ -35,6 +40,8 @@ _HOUR: Final = 3600.0
 _LATE: Final = 15.0
 _SILENCE: Final = 60.0
 _OK: Final = 200
+_SAID: Final = ("end_turn", "stop_sequence", "tool_use")
+"""Stop reasons after which a client may continue its conversation."""
 
 
 class SleepClock(Protocol):
@@ -98,6 +105,27 @@ class KeepAliveWindow:
     send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]] = field(repr=False)
 
 
+def kept_window(
+    outgoing: OutgoingRequest,
+    reply: ModelReply,
+    keep: KeepAlivePlan,
+    behind: Sequence[bytes],
+    send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
+) -> KeepAliveWindow | None:
+    """Return the window to keep alive after a call; None if its answer leaves none.
+
+    behind: messages behind the request where pagein continued the answer; else the answer alone follows.
+    """
+    api, data, decision = outgoing.route.api, outgoing.data, outgoing.decision
+    if decision is None or api is None or not isinstance(data, bytes):
+        return None
+    following = tuple(behind or format_named(api).answers.turn(reply, ()).said)
+    is_sub = outgoing.hint is not None and bool(outgoing.hint.agent)
+    if not reply.finished or reply.stop not in _SAID or not following or (is_sub and reply.stop != "tool_use"):
+        return None
+    return KeepAliveWindow(decision.curated, api, data, following, keep, send)
+
+
 @dataclass(frozen=True, slots=True)
 class KeepAliveOutcome:
     """Result of a keep-alive request.
@@ -121,6 +149,15 @@ class KeepAliveListener(Protocol):
         """Report a finished keep-alive request."""
 
 
+@dataclass(slots=True)
+class _OpenRequests:
+    """The open requests of a conversation. newest: when the newest of the closed ones came; window: what it leaves to keep."""
+
+    count: int = 0
+    newest: float = float("-inf")
+    window: KeepAliveWindow | None = None
+
+
 class KeepAlive:
     """Watches the pauses of every session of a gateway."""
 
@@ -133,6 +170,7 @@ class KeepAlive:
         self._clock = clock
         self._is_off = is_off
         self._pauses: OrderedDict[str, asyncio.Task[None]] = OrderedDict()
+        self._open: dict[str, _OpenRequests] = {}
         self._spent: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._recent: deque[tuple[float, float]] = deque()
         self._trials: OrderedDict[str, float] = OrderedDict()
@@ -153,20 +191,31 @@ class KeepAlive:
         return max(0.0, min(caps.session_bit - spent, caps.hour_bit - hour))
 
     def came(self, conversation: str) -> None:
-        """End the pause of a conversation, because its next request came."""
+        """End the pause of a conversation: a request of it is open, until `answered`."""
+        self._open.setdefault(conversation, _OpenRequests()).count += 1
         task = self._pauses.pop(conversation, None)
         if task is not None:
             task.cancel()
 
-    def wait(self, window: KeepAliveWindow) -> None:
-        """Begin to watch a pause after this window."""
-        name = window.curated.conversation
-        if self._ending or not name:
+    def answered(self, conversation: str, at: float, window: KeepAliveWindow | None = None) -> None:
+        """Close a request, and begin to watch the pause unless another request of the conversation is open.
+
+        at: when the request came, in seconds since 1970; the pause is that behind the newest request.
+        window: the window to keep alive; None behind a failed answer, or one that leaves nothing to keep.
+        """
+        requests = self._open[conversation]
+        requests.count -= 1
+        if at >= requests.newest:
+            requests.newest, requests.window = at, window
+        if requests.count:
             return
-        self.came(name)
+        del self._open[conversation]
+        window = requests.window
+        if self._ending or window is None or not conversation:
+            return
         task = asyncio.get_running_loop().create_task(self._watch_pause(window))
-        self._pauses[name] = task
-        task.add_done_callback(lambda done: self._over(name, done))
+        self._pauses[conversation] = task
+        task.add_done_callback(lambda done: self._over(conversation, done))
         while len(self._pauses) > WAITING:
             self._pauses.popitem(last=False)[1].cancel()
 

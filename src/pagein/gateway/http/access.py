@@ -13,7 +13,7 @@ Rules of this file
 
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -50,7 +50,11 @@ class _Refusal:
     code: str
 
 
-_NO_PAGE: Final = _Refusal(404, "there is no page here; a page of pagein's has no slash at its end", "no_page")
+_NO_PAGE: Final = _Refusal(
+    404,
+    "there is nothing here; an address of pagein's has no slash at its end, and /mcp wants the token in a header",
+    "no_page",
+)
 
 
 class GatewayAccess:
@@ -100,18 +104,23 @@ class GatewayAccess:
         return checked_handler
 
     def rest(
-        self, pages: Mapping[str, Handler], relay: Callable[[web.Request, str], Awaitable[web.StreamResponse]]
+        self,
+        pages: Mapping[str, Handler],
+        services: Collection[str],
+        relay: Callable[[web.Request, str], Awaitable[web.StreamResponse]],
     ) -> Handler:
         """Protect other paths: forwarded calls, and pages by a path with the token.
 
-        pages: handlers of pages with full access
+        pages: handlers of pages with full access. services: paths of services.
 
-        A page's path with a trailing slash is unknown, and is not forwarded to a vendor.
+        The path of a page or a service with a slash too much is unknown, and is not forwarded to a vendor; nor is that of a
+        service behind the token, which it wants in a header.
         """
 
         def is_beside(path: str) -> bool:
             plain = path.partition("?")[0]
-            return plain != "/" and plain.endswith("/") and plain.rstrip("/") in pages
+            meant = f"/{plain.strip('/')}"
+            return meant in services or (plain != meant and meant in pages)
 
         async def checked_handler(request: web.Request) -> web.StreamResponse:
             path = origin_form(request.raw_path)

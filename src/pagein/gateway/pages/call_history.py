@@ -153,6 +153,7 @@ class Overview(TypedDict):
     off: reason for being switched off, "" while on
     store: why storing has stopped, with the remedy, "" while it works
     memory: why memory does not follow the store, with the remedy, "" while it does
+    vendors: the vendors of the model calls so far
     """
 
     version: str
@@ -166,6 +167,7 @@ class Overview(TypedDict):
     setup: list[SetupView]
     store: str
     memory: str
+    vendors: list[str]
 
 
 class Board:

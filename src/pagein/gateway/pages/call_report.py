@@ -123,6 +123,7 @@ class Reporter:
         self.measures = measures
         self.meter = Meter()
         self.prompts = SentPrompts()
+        self.vendors: set[str] = set()
 
     def notice(self, text: str) -> None:
         """Show a notice on the page and in the log, once."""
@@ -173,6 +174,7 @@ class Reporter:
             self.notice(_CROWDED.format(session=call.session or "without a name", model=call.model or "the model"))
         self._count(one, call)
         self._export(call, one.route.vendor)
+        self.vendors.add(one.route.vendor)
         tell(
             self._logger,
             "call",

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Literal, TypeAlias, TypedDict
 
 from pagein.gateway.pages.journal_calls import JournalCall
@@ -15,6 +16,7 @@ from pagein.gateway.pages.journal_calls import JournalCall
 By: TypeAlias = Literal["session", "agent", "project", "model", "day"]
 
 _UNKNOWN: Final = "unknown"
+_WEEK: Final = 7 * 86_400.0
 _LEAST_LOSS: Final = 0.005  # dollars; less is shown as zero
 
 
@@ -153,6 +155,11 @@ def cost_since(since: float, sessions: Iterable[tuple[str, Sequence[JournalCall]
         unpriced=sum(call.usd is None for call in made),
         dearer={name: -net for name, net in sorted(nets.items(), key=lambda one: one[1]) if net <= -_LEAST_LOSS},
     )
+
+
+def periods(now: datetime) -> tuple[float, float]:
+    """Return the beginnings of today, at midnight of this zone, and of the last seven days, in seconds since 1970."""
+    return now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp(), now.timestamp() - _WEEK
 
 
 def _ledger(sessions: Sequence[Sequence[tuple[float, float, int]]]) -> LedgerView:

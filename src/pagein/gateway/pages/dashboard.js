@@ -2,7 +2,7 @@
 // Whatever comes from a session is put in as text. Views are made anew and patched into the page, so that scrolling, focus and selection stay.
 const EVERY = 2500, QUIET = 10000, SHOWN = 25, TALLEST = 120, WIDE = 8;
 const byId = (id) => document.getElementById(id);
-let opened = named(), shownOnce = false, busy = false, again = false, last = null, redraw = () => {};
+let opened = named(), follows = false, shownOnce = false, busy = false, again = false, last = null, redraw = () => {};
 
 function named() {
   try { return decodeURIComponent(location.hash.slice(1)); } catch (problem) { return location.hash.slice(1); }
@@ -74,7 +74,7 @@ function table(caption, columns, rows, none) {
   const heads = columns.map((one) => made("th", { scope: "col", role: "columnheader", class: side(one), title: one.meaning }, one.head));
   const cell = (value, one, title) => made("td", { role: "cell", "data-head": one.head, class: side(one) || (value === 0 ? "zero" : ""), title: one.kind === "name" ? title : "" }, value instanceof Node ? value : String(value));
   const body = rows.map((one) => made("tr", { role: "row", "data-key": one.key, class: one.class }, ...one.cells.map((value, index) => cell(value, columns[index], one.title))));
-  return made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made("table", { role: "table" }, made("thead", { role: "rowgroup" }, made("tr", { role: "row" }, ...heads)), made("tbody", { role: "rowgroup" }, ...body)));
+  return made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made("table", { role: "table", "aria-label": caption }, made("thead", { role: "rowgroup" }, made("tr", { role: "row" }, ...heads)), made("tbody", { role: "rowgroup" }, ...body)));
 }
 function tiles(entries) {
   return made("ul", { class: "tiles" }, ...entries.map(([value, label, kind, meaning]) => made("li", { title: meaning }, made("b", { class: kind }, value), made("span", null, label))));
@@ -97,15 +97,15 @@ function setup(clients) {
   return clients.map((one) => made("div", { class: "card" }, made("b", null, one.name), made("span", { class: "soft" }, ", " + one.where), made("pre", null, one.lines.join("\n")), ...one.notes.map((note) => made("p", { class: "soft" }, note))));
 }
 function nothingYet(state) {
-  return [made("h2", null, "No model call came through yet"), made("p", null, "In the gateway's folder, start one by pagein run claude (or codex, opencode, pi, gemini) and work as always; its session appears here with its first answer. To point an agent at this gateway by hand, see below. " + (state.curating ? "" : "This gateway only measures: it changes nothing.")), ...setup(state.setup)];
+  return [made("h2", null, "No model call came through yet"), made("p", null, "In the gateway's folder, start one by pagein run claude (or codex, opencode, pi, gemini) and work as always; its session appears here with its first answer. To point an agent at this gateway by hand, see below. " + (state.curating ? "" : "This gateway only measures: it changes nothing.")), ...(stored.found && stored.found.sessions && stored.found.sessions.length ? [made("details", null, made("summary", null, "Point an agent here by hand"), ...setup(state.setup))] : setup(state.setup))];
 }
 function overview(state) {
   const total = sums(state.sessions);
   const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [total.usd ? dollars(total.usd) : amount(total.cost), total.usd ? "the bill so far, at list prices (" + amount(total.cost) + " BIT)" : "BIT: the bill so far", "", BIT], [total.usd ? saving(total.usd, total.saved_usd) : saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
   if (total.unbilled) bill.splice(2, 0, [amount(total.unbilled), "BIT that a key would have cost, on subscriptions", "", "On a subscription nothing is billed by the token. " + BIT]);
   const trouble = [[amount(total.shortfall), "tokens that a cache should have held", total.shortfall ? "warn" : "", "See the session for why."], [whole(total.failures), "failures of pagein", total.failures ? "bad" : "", "The request went out all the same, as it came or as it was last sent."]];
-  const columns = [column("session", "name"), column("last call"), column("calls"), column("dollars", "", "Each call at the newest price of its model. Untouched calls are not in it."), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
-  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, title_of(one.name) || one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), one.cost ? dollars(one.usd) : "–", one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), one.usd ? saving(one.usd, one.saved_usd) : saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
+  const columns = [column("session", "name"), column("last call"), column("calls"), column("dollars", "", "Each call at the newest price of its model. Untouched calls are not in it."), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "brief")];
+  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, title_of(one.name) || (waits_for_title() ? "…" : one.name) || "(no name)"), ago(one.last, state.now), whole(one.calls), one.cost ? dollars(one.usd) : "–", one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), one.usd ? saving(one.usd, one.saved_usd) : saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
   return [tiles([...bill, ...trouble]), made("h2", null, "Sessions"), table("Sessions", columns, rows, "none")];
 }
 function trouble_of(one) {
@@ -178,12 +178,12 @@ function calls(list) {
 }
 const SOURCES = { history: "told apart by what it says" };
 function told(one, found) {
-  const head = [made("h2", null, "Session " + (one.name || "(no name)")), made("p", { class: "soft" }, [title_of(one.name), one.model, SOURCES[one.source] || "named by " + one.source, "began at " + clock(one.began)].filter(Boolean).join(" · ")), made("p", null, verdict(one))];
+  const head = [made("h2", { tabindex: "-1" }, "Session " + (one.name || "(no name)")), made("p", { class: "soft" }, [title_of(one.name), one.model, SOURCES[one.source] || "named by " + one.source, "began at " + clock(one.began)].filter(Boolean).join(" · ")), made("p", null, verdict(one))];
   const steers = found.inside && last.curating && !passes(one);
   const drawn_prompt = seen.prompt && !seen.prompt.error;
   const inner = found.inside ? drawn_prompt ? [] : composition(found.inside.window) : [made("p", { class: "soft" }, found.why)];
   const rest = found.inside ? [...(steers ? [...epochs(found.inside, (seen.history || []).some((call) => call.epoch)), ...pay_back(seen.history || [])] : []), ...objects(found.inside)] : [];
-  return [...head, ...(steers ? [orders()] : []), ...prompt_picture(found), ...(drawn_prompt ? part_view(steers) : []), ...inner, ...picture(found.calls), ...doctor(found.calls), ...rest, ...calls(found.calls)];
+  return [...head, ...(steers ? [orders(), file_orders()] : []), ...prompt_picture(found), ...(drawn_prompt ? part_view(steers) : []), ...inner, ...picture(found.calls), ...doctor(found.calls), ...rest, ...calls(found.calls)];
 }
 
 async function asked(path) {
@@ -214,6 +214,7 @@ async function refresh() {
     if (!opened && !shownOnce && state.sessions.length) opened = state.sessions.reduce((one, other) => other.last > one.last ? other : one).name;
     last = state;
     about(state);
+    await ask_titles(state.sessions);
     show(byId("overview"), ...(state.sessions.length ? overview(state) : nothingYet(state)));
     const wanted = opened, one = state.sessions.find((session) => session.name === wanted);
     const found = wanted ? await asked("/api/session?name=" + encodeURIComponent(wanted)) : null;
@@ -223,6 +224,8 @@ async function refresh() {
       const gone = wanted ? [made("p", { class: "soft" }, "No session “" + wanted + "” was seen since this gateway started, and the store has none.")] : [];
       redraw = () => show(byId("inside"), ...(found && found.calls ? one ? told(one, found) : past_session(wanted, found) : gone));
       redraw();
+      const head = byId("inside").querySelector("h2");
+      if (follows && head) { follows = false; head.focus({ preventScroll: true }); head.scrollIntoView({ block: "start" }); } // the chosen session stands above the list
     }
     shownOnce = true;
     show(byId("footer"), ...(state.sessions.length ? [made("details", null, made("summary", null, "Point another agent here"), ...setup(state.setup))] : []), made("p", null, "Counted since this gateway started. ", made("a", { href: "/metrics" }, "Figures for Prometheus"), " · ", made("a", { href: "/healthz" }, "health")));
@@ -257,4 +260,4 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   byId("question").focus();
 });
-addEventListener("hashchange", () => { opened = named(); refresh(); });
+addEventListener("hashchange", () => { opened = named(); follows = true; refresh(); });

@@ -2,7 +2,7 @@
 // The window as it went out, one part of it, orders about it, and the sessions of the store. Clicks are read from data-act, because patching keeps old elements.
 const PARTS_SHOWN = 200, FEW = 3, STORED_EVERY = 20000, PENDING_EVERY = 1200;
 const seen = { name: "", at: 0, prompt: null, history: null, off: false, part: null, undo: [], told: "", failed: false };
-const stored = { found: null, asked: 0, words: "", by: "day", titles: new Map() };
+const stored = { found: null, asked: 0, words: "", by: "day", titles: new Map(), untitled: new Set() };
 
 const dollars = (usd) => usd === null || usd === undefined ? "–" : (usd < 0 ? "−" : "") + (usd !== 0 && Math.abs(usd) < 0.01 ? (100 * Math.abs(usd)).toFixed(2) + " ¢" : "$" + Math.abs(usd).toFixed(2));
 const day = (at) => at === null ? "" : new Date(at * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
@@ -61,9 +61,14 @@ function parts_table(prompt, objects) {
 }
 
 const ACTS = { pin: ["Pin", "p", "keep it in the window"], unpin: ["Unpin", "u", "take back a pin or a veto"], veto: ["Veto", "v", "never let it leave"], drop: ["Drop", "d", "let it leave with the next epoch"], restore: ["Restore", "r", "bring its text back with the next epoch"], epoch: ["Open an epoch", "e", "the next call rewrites the window, whether it pays or not"], off: ["Switch off here", "o", "pagein decides nothing in this session"], on: ["Switch on again", "o", "pagein decides in this session again"], undo: ["Undo", "z", "take back your last order"] };
+const ABOUT = ["pin", "unpin", "veto", "drop", "restore"];
 function act_button(act) {
   const [label, key, meaning] = ACTS[act];
   return made("button", { type: "button", "data-act": "order", "data-order": act, "data-key": act, title: meaning, "aria-keyshortcuts": key }, label + " ", made("kbd", { "aria-hidden": "true" }, key));
+}
+function file_orders() {
+  const buttons = ABOUT.map((act) => made("button", { type: "button", "data-act": "file-order", "data-file-order": act, "data-key": "file " + act, title: ACTS[act][2] + ": every result that shows this file" }, ACTS[act][0]));
+  return made("div", { class: "orders", role: "group", "aria-label": "Orders about a file" }, made("label", { for: "file" }, "Every result of the file"), made("input", { id: "file", name: "file", placeholder: "app.py", autocomplete: "off", spellcheck: "false" }), ...buttons);
 }
 function orders() {
   return made("div", { class: "orders", role: "group", "aria-label": "Orders about this session" }, act_button("epoch"), act_button(seen.off ? "on" : "off"), seen.undo.length ? act_button("undo") : null, made("span", { class: seen.failed ? "bad" : "good", role: "status" }, seen.told));
@@ -75,7 +80,7 @@ function part_view(steers) {
   const head = [made("h3", { id: "part-head" }, KINDS[part.kind] || part.kind, result && result.tool ? ": " + result.tool : ""), made("p", { class: "soft" }, whole(part.tokens) + " tokens as the model sees it" + (result ? "; " + whole(result.tokens) + " as a whole; " + result.form + (result.object ? ", " + result.object : "") : ""))];
   if (result && result.why) head.push(made("p", null, result.why));
   if (result && result.error) head.push(made("p", { class: "soft" }, result.error));
-  if (steers && result && !result.error) head.push(made("div", { class: "orders", role: "group", "aria-label": "Orders about this result" }, ...["pin", "unpin", "veto", "drop", "restore"].map(act_button)));
+  if (steers && result && !result.error) head.push(made("div", { class: "orders", role: "group", "aria-label": "Orders about this result" }, ...ABOUT.map(act_button)));
   const texts = [made("h4", null, "As the model sees it"), made("div", { class: "text scroll", tabindex: "0", role: "region", "aria-label": "As the model sees it" }, made("pre", null, part.text))];
   if (result && result.stored) texts.push(made("h4", null, "Whole, as stored"), made("div", { class: "text scroll", tabindex: "0", role: "region", "aria-label": "Whole, as stored" }, made("pre", null, result.stored)));
   else if (result && result.missing && part.kind === "results") texts.push(made("p", { class: "soft" }, result.missing));
@@ -94,19 +99,19 @@ async function send(act, target) {
   const answer = await fetch("/api/order", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ session: seen.name, act, target }) });
   return answer.json();
 }
-async function give(act) {
-  const target = seen.part && seen.part.result ? seen.part.result.call : "", about = act !== "epoch" && act !== "off" && act !== "on" && act !== "undo";
-  if (about && !target) { Object.assign(seen, { told: "Choose a tool result first.", failed: true }); return redraw(); }
+async function give(act, file) {
+  const target = file !== undefined ? file : seen.part && seen.part.result ? seen.part.result.call : "", about = ABOUT.includes(act);
+  if (about && !target) { Object.assign(seen, { told: file === undefined ? "Choose a tool result first." : "Write the name of a file first.", failed: true }); return redraw(); }
   try {
     let answer = null;
     if (act === "undo") {
       const back = seen.undo.pop();
       if (!back) return;
-      for (const one of back.acts) { answer = await send(one, back.target); if (answer.error) break; }
+      for (const one of back.orders) { answer = await send(one.act, one.target); if (answer.error) break; }
       if (answer && !answer.error) answer.text = "Taken back: " + ACTS[back.act][0].toLowerCase() + ".";
     } else {
       answer = await send(act, about ? target : "");
-      if (!answer.error && answer.undo.length) seen.undo.push({ acts: answer.undo, target: answer.target, act });
+      if (!answer.error && answer.undo.length) seen.undo.push({ orders: answer.undo, act });
     }
     Object.assign(seen, { told: answer.error || answer.text, failed: Boolean(answer.error), at: -1 });
   } catch (problem) { Object.assign(seen, { told: "The gateway does not answer.", failed: true }); }
@@ -133,7 +138,7 @@ function time_line(calls) {
 }
 function past_session(name, found) {
   const view = stored.found && stored.found.sessions ? stored.found.sessions.find((one) => one.name === name) : null;
-  const head = [made("h2", null, "Session " + (view && view.title || name)), made("p", { class: "soft" }, [name, view && view.agent, view && view.project, view && view.models.join(", "), "from before this gateway's start"].filter(Boolean).join(" · "))];
+  const head = [made("h2", { tabindex: "-1" }, "Session " + (view && view.title || name)), made("p", { class: "soft" }, [name, view && view.agent, view && view.project, view && view.models.join(", "), "from before this gateway's start"].filter(Boolean).join(" · "))];
   const calls = seen.history || [];
   const inner = found.inside ? [...composition(found.inside.window), ...epochs(found.inside, calls.some((call) => call.epoch)), ...pay_back(calls), ...objects(found.inside)] : [made("p", { class: "soft" }, found.why || found.error)];
   return [...head, ...picture(calls), ...inner, ...doctor([...calls].reverse(), day), ...time_line(calls)];
@@ -141,6 +146,7 @@ function past_session(name, found) {
 
 // --- the sessions of the store, and totals ---
 const title_of = (name) => stored.titles.get(name) || "";
+const waits_for_title = () => last && last.curating && !stored.found; // the store tells titles a moment after the list
 function sparkline(days) {
   const worth = days.map((one) => one.cost || 0), most = Math.max(...worth, 1), wide = 1000 / Math.max(days.length, 30);
   const bars = days.map((one, index) => drawn("rect", { class: "written", x: (index * wide).toFixed(2), y: (58 - 56 * worth[index] / most).toFixed(2), width: Math.max(wide - 4, 1).toFixed(2), height: (56 * worth[index] / most + 1).toFixed(2) }, drawn("title", {}, one.name + ": " + amount(worth[index]) + " BIT, " + dollars(one.usd) + ", " + plural(one.calls, "call"))));
@@ -155,6 +161,10 @@ function totals(found) {
   if (stored.by === "day") rows.reverse();
   const chooser = made("div", { class: "orders", role: "group", "aria-label": "Totals by" }, ...Object.keys(BYS).map((one) => made("button", { type: "button", "data-act": "by", "data-by": one, "data-key": one, "aria-pressed": stored.by === one ? "true" : "false" }, "by " + BYS[one])));
   return [made("h2", null, "Totals of the store"), made("p", { class: "soft" }, "Every answered call that pagein stored, each counted once. Calls that passed untouched are not stored, and not in here." + (found.pending ? " " + plural(found.pending, "session") + " still to be read." : "")), tally, sparkline(all.day.filter((one) => one.name !== "unknown")), chooser, table("Totals by " + BYS[stored.by], columns, rows.slice(0, 60), "No call yet.")];
+}
+const WITHOUT = "What the same calls would have cost with nothing taken out, by pagein's reckoning: with the settings in force against none.";
+function days(found) {
+  return tiles([["today", "since midnight", found.today], ["the last seven days", "", found.week]].flatMap(([label, more, one]) => [[dollars(one.usd), label + ", " + plural(one.calls, "call") + " at list prices", "", more], [dollars(one.saved), "saved " + (label === "today" ? "today" : "in these days") + "; without pagein " + dollars(one.usd + one.saved), one.saved < 0 ? "bad" : one.saved > 0 ? "good" : "", WITHOUT]]));
 }
 function stored_sessions() {
   const found = stored.found;
@@ -176,11 +186,18 @@ async function ask_stored(force) {
     if (!words) stored.titles = new Map((found.sessions || []).map((one) => [one.name, one.title]));
     byId("stored-part").hidden = false;
     draw_stored();
-    if (is_first && stored.titles.size) refresh();
+    if (is_first) refresh();
   } catch (problem) { /* the page says elsewhere that the gateway does not answer */ }
+}
+async function ask_titles(sessions) {
+  const names = sessions.map((one) => one.name).filter((name) => !stored.titles.has(name) && !stored.untitled.has(name));
+  if (!names.length) return;
+  names.forEach((name) => stored.untitled.add(name)); // each is waited for once, and no longer than a moment
+  await Promise.race([ask_stored(true), new Promise((done) => setTimeout(done, PENDING_EVERY))]);
 }
 function draw_stored() {
   show(byId("stored"), ...stored_sessions());
+  show(byId("days"), ...(stored.found && stored.found.week && stored.found.totals.whole.calls ? [days(stored.found)] : []));
   show(byId("totals"), ...(stored.found && stored.found.totals ? totals(stored.found) : []));
 }
 
@@ -195,6 +212,7 @@ document.addEventListener("click", (event) => {
     pick(found.dataset.part);
   }
   if (found.dataset.act === "order") give(found.dataset.order);
+  if (found.dataset.act === "file-order") give(found.dataset.fileOrder, byId("file").value.trim());
   if (found.dataset.act === "by") { stored.by = found.dataset.by; draw_stored(); }
 });
 addEventListener("keydown", (event) => {

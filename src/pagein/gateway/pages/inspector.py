@@ -5,6 +5,7 @@ import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from aiohttp import web
@@ -110,7 +111,7 @@ class Inspector:
         archive = self.archive
         if archive is None:
             return answer_json({"error": _NO_STORE})
-        return await _answered(lambda: archive.sessions(request.query.get("q", "")[:_LONGEST]))
+        return await _answered(lambda: archive.sessions(_now(), request.query.get("q", "")[:_LONGEST]))
 
     async def _history(self, request: web.Request) -> web.StreamResponse:
         archive, hand, name = self.archive, self.hand, request.query.get("name", "")
@@ -147,6 +148,10 @@ class Inspector:
                 await stream.write(b"data: change\n\n")
                 await asyncio.sleep(_REST)
         return stream
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()  # noqa: TID251 -- the rim reads the clock
 
 
 def _number(request: web.Request, name: str) -> int:

@@ -17,7 +17,8 @@ from typing import Final
 from pagein.model.cache_notes import CacheMissNote
 from pagein.model.entries import Entry, EntryId, EpochEntry, MessageEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import ClientNote, FurtherUsageNote, PrefixDigests, RecallNote, UsageNote
-from pagein.model.messages import Text, UnreadableLine, Usage
+from pagein.model.messages import Message, UnreadableLine, Usage
+from pagein.policy.clients.client_prompts import user_words
 from pagein.providers.prices.price_lookup import cost, newest_prices
 
 _LONGEST_TITLE: Final = 120
@@ -37,6 +38,7 @@ class JournalCall:
     recalls: recalls of stored texts since the call before.
     cause, who, explanation: why it missed the provider's cache, who is responsible, and a sentence; "" if it did not.
     shortfall: tokens missed.
+    told: the provider's own reason for a miss; "" if it told none.
     """
 
     at: float | None
@@ -56,6 +58,7 @@ class JournalCall:
     who: str = ""
     explanation: str = ""
     shortfall: int = 0
+    told: str = ""
 
     @property
     def saved_usd(self) -> float:
@@ -119,9 +122,8 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
     for entry in (one for one in entries if isinstance(one, Entry)):
         here = states.get(entry.parent, _START)
         match entry.body:
-            case MessageEntry(message=message) if not title and message.role == "user":
-                words = " ".join(one.text for one in message.blocks if isinstance(one, Text) and not one.injected)
-                title = " ".join(words.split())[:_LONGEST_TITLE]
+            case MessageEntry(message=message) if not title:
+                title = _words_in(message)
             case EpochEntry() as epoch:
                 here = replace(here, epoch=epoch)
             case RequestSent() as sent:
@@ -143,6 +145,16 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
                 pass
         states[entry.id] = here
     return JournalSummary(title, client, tuple(calls))
+
+
+def first_words(entries: Iterable[Entry | UnreadableLine]) -> str:
+    """Return the title of a session, and read its journal only so far; "" without words of the user."""
+    bodies = (one.body for one in entries if isinstance(one, Entry))
+    return next((words for one in bodies if isinstance(one, MessageEntry) and (words := _words_in(one.message))), "")
+
+
+def _words_in(message: Message) -> str:
+    return " ".join(user_words(message).split())[:_LONGEST_TITLE]
 
 
 def _uncounted(state: _BranchState, counted: set[EntryId | None]) -> _BranchState:
@@ -178,7 +190,8 @@ def _call(state: _BranchState, usage: Usage) -> JournalCall:
 def _with_note(call: JournalCall, told: FurtherUsageNote | CacheMissNote) -> JournalCall:
     """Return the call with a note of further usage or of a cache miss behind it."""
     if isinstance(told, CacheMissNote):
-        return replace(call, cause=told.cause, who=told.who, explanation=told.words, shortfall=told.tokens)
+        missed = replace(call, cause=told.cause, who=told.who, explanation=told.words, shortfall=told.tokens)
+        return replace(missed, told=told.told)
     reason, usage = told.reason, told.usage
     paid = newest_prices(call.model)
     whole = replace(call, usage=call.usage + usage)

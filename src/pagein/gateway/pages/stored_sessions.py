@@ -7,13 +7,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from threading import Lock
 from typing import Final, TypeAlias, TypedDict
 
 from pagein.errors import PageinError
-from pagein.gateway.pages.call_totals import TotalsView, totals_of
-from pagein.gateway.pages.journal_calls import JournalCall, JournalSummary, summary_of
+from pagein.gateway.pages.call_totals import PeriodCost, TotalsView, cost_since, periods, totals_of
+from pagein.gateway.pages.journal_calls import JournalCall, JournalSummary, first_words, summary_of
 from pagein.model.entries import EntryId
 from pagein.ports import WholeStore
 from pagein.tools.session_commands import sessions as known_sessions
@@ -21,6 +22,7 @@ from pagein.tools.session_commands import sessions as known_sessions
 MOST: Final = 500
 """Sessions that the page shows, the latest first."""
 _PORTION: Final = 1.0  # seconds of reading per question
+_OF_TITLES: Final = 0.5  # the same, for titles of sessions that are not read yet
 
 OpenStore: TypeAlias = Callable[[], AbstractContextManager[WholeStore]]
 """Opens the store for one question. Raises PageinError if there is none yet."""
@@ -83,18 +85,22 @@ class StoredCallView(TypedDict):
     who: str
     explanation: str
     shortfall: int
+    told: str
 
 
 class StoredSessions(TypedDict):
     """The sessions of the store, the latest first.
 
     pending: sessions whose journals are not read yet. more: whether there are further sessions.
+    today, week: what the calls cost since midnight here, and in seven days.
     """
 
     sessions: list[StoredSessionView]
     pending: int
     more: bool
     totals: TotalsView
+    today: PeriodCost
+    week: PeriodCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,7 @@ class SessionArchive:
         self._open = open_store
         self._lock = Lock()
         self._known: OrderedDict[str, _SummaryAtLeaf] = OrderedDict()
+        self._titles: dict[str, str] = {}
         self._forgettings = 0
 
     def forgettings(self) -> int:
@@ -125,11 +132,13 @@ class SessionArchive:
         count = store.forgettings()
         if count != self._forgettings:
             self._known.clear()
+            self._titles.clear()
             self._forgettings = count
 
-    def sessions(self, words: str = "") -> StoredSessions:
+    def sessions(self, now: datetime, words: str = "") -> StoredSessions:
         """Return the sessions, and the totals of those that were read. Raises PageinError.
 
+        now: with the zone whose midnight begins today
         words: only sessions with all these words in their title, name, folder, agent or model
         """
         with self._lock, self._open() as store:
@@ -148,8 +157,10 @@ class SessionArchive:
                     known = self._known[one.name] = _SummaryAtLeaf(one.leaf, summary_of(store.entries(one.name)))
                 is_read = known is not None and known.leaf == one.leaf
                 pending += not is_read
-                summary = known.summary if known is not None else JournalSummary()
                 told = titles.get(one.name, {})
+                summary = known.summary if known is not None else JournalSummary()
+                if not (told.get("title") or summary.title) and time.monotonic() < until + _OF_TITLES:
+                    summary = replace(summary, title=self._title(store, one.name))
                 view = _view(one.name, summary, told, one.touched, is_read=is_read)
                 views.append(view)
                 made.append((view["agent"], view["project"], summary.calls))
@@ -157,7 +168,19 @@ class SessionArchive:
                 self._known.popitem(last=False)
         wanted = words.casefold().split()
         found = [one for one in views if all(word in _words(one) for word in wanted)]
-        return StoredSessions(sessions=found, pending=pending, more=len(kept) > MOST, totals=totals_of(made))
+        named = [(one["name"], calls) for one, (_, _, calls) in zip(views, made, strict=True)]
+        today, week = (cost_since(since, named) for since in periods(now))
+        totals = totals_of(made)
+        return StoredSessions(
+            sessions=found, pending=pending, more=len(kept) > MOST, totals=totals, today=today, week=week
+        )
+
+    def _title(self, store: WholeStore, name: str) -> str:
+        if name not in self._titles:
+            self._titles[name] = first_words(store.entries(name))
+        if len(self._titles) > 2 * MOST:
+            del self._titles[next(iter(self._titles))]
+        return self._titles.get(name, "")
 
     def calls(self, name: str) -> list[StoredCallView]:
         """Return the calls of a session, oldest first; empty for an unknown one. Raises PageinError."""
@@ -226,4 +249,5 @@ def _call_view(call: JournalCall) -> StoredCallView:
         who=call.who,
         explanation=call.explanation,
         shortfall=call.shortfall,
+        told=call.told,
     )

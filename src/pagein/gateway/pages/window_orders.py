@@ -21,17 +21,25 @@ _OFF: Final = {
 }
 
 
+class UndoStep(TypedDict):
+    """An order that takes a part of another one back."""
+
+    act: str
+    target: str
+
+
 class OrderView(TypedDict):
     """The outcome of an order.
 
-    text: what holds now. undo: the acts that take it back, in their order; empty if nothing can.
+    target: a result, by the id of its call or of its object; or a file, which stands for every result that shows it.
+    text: what holds now. undo: the orders that take it back, in their order; empty if nothing can.
     """
 
     session: str
     act: str
     target: str
     text: str
-    undo: list[str]
+    undo: list[UndoStep]
 
 
 class ResultView(TypedDict):
@@ -81,18 +89,17 @@ class EngineHand:
         if act not in ACTS:
             raise BadInput(f"{act[:40]!r} is no order; those there are: {', '.join(ACTS)}")
         if act in _OFF:
-            failure, text, undo = (
-                found.hand.off() if act == "off" else found.hand.on(),
-                _OFF[act],
-                ["on" if act == "off" else "off"],
-            )
+            failure, text = found.hand.off() if act == "off" else found.hand.on(), _OFF[act]
+            undo = [UndoStep(act="on" if act == "off" else "off", target="")]
         elif act in ("epoch", "cancel"):
             done = pin_commands.epoch(found) if act == "epoch" else pin_commands.cancel_epoch(found)
-            failure, text, undo = done["failure"], done["text"], ["cancel"] if act == "epoch" else []
+            failure, text = done["failure"], done["text"]
+            undo = [UndoStep(act="cancel", target="")] if act == "epoch" else []
         else:
-            before = next((one for one in found.hand.window() if target in (one.call_id, one.object_id)), None)
+            meant = pin_commands.results_meant(found, target) or (target,)
+            before = [one for one in found.hand.window() if one.call_id in meant or one.object_id in meant]
             done = pin_commands.touch(found, act, target, now=now)
-            failure, text, undo = done["failure"], done["text"], _undo(before)
+            failure, text, undo = done["failure"], done["text"], [step for one in before for step in _undo(one)]
         if failure is not None:
             raise StoreError(f"the store could not be written; the order holds until this gateway ends: {failure}")
         return OrderView(session=session, act=act, target=target, text=text, undo=undo)
@@ -136,12 +143,11 @@ class EngineHand:
         return pin_commands.existing_session(self._engine, name, lambda: ())
 
 
-def _undo(before: InWindow | None) -> list[str]:
-    """Return the acts that restore a result's earlier marks."""
-    if before is None:
-        return []
+def _undo(before: InWindow) -> list[UndoStep]:
+    """Return the orders that restore a result's earlier marks."""
     orders = (("pinned", "pin"), ("vetoed", "veto"), ("dropping", "drop"), ("restoring", "restore"))
-    return ["unpin", *(act for mark, act in orders if mark in before.marks)]
+    acts = ("unpin", *(act for mark, act in orders if mark in before.marks))
+    return [UndoStep(act=act, target=before.call_id) for act in acts]
 
 
 def _why_pooled(pooled: PooledBranch, call: str) -> str:

@@ -5,14 +5,14 @@ import json
 import stat
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pagein.gateway.client_setup import read_client_setups
-from pagein.gateway.clients.client import ConfigPlaces
+from pagein.gateway.clients.client import ClientSetup, ConfigPlaces
 from pagein.gateway.http.certificates import trust
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.settings import GatewaySettings
@@ -55,6 +55,7 @@ class CheckupRequest:
     """The setup to check.
 
     url: expected address of the gateway
+    is_url_given: whether the user named this address
     token: file with the user's token
     given: provider addresses requested by name
     home, workspace: folders with the agents' files
@@ -72,19 +73,34 @@ class CheckupRequest:
     store: Callable[[], CheckupNote]
     caches: Callable[[], list[CheckupNote]]
     round_trip: Callable[[], CheckupNote]
+    is_url_given: bool = False
 
 
 def check_setup(asked: CheckupRequest) -> list[CheckupNote]:
     """Return every finding, in the order in which a request passes the checked parts."""
-    gateway, upstreams = _gateway(asked)
-    found = [asked.store(), *asked.caches(), _switch(asked), asked.round_trip(), gateway]
-    found += [_upstream(vendor, address, asked.environment) for vendor, address in {**upstreams, **asked.given}.items()]
-    return [*found, *_clients(asked)]
+    places = ConfigPlaces(asked.home, asked.workspace, asked.environment)
+    setups = read_client_setups(asked.url.rstrip("/"), places)
+    here = [one for one in setups if one.points_here]
+    gateway, found = _gateway(asked, is_awaited=bool(here) or asked.is_url_given)
+    upstreams = {**found.upstreams, **asked.given}
+    used = {*asked.given, *found.vendors, *(vendor for one in here for vendor in one.client.vendors)}
+    used |= {one.name for one in VENDORS if upstreams.get(one.name) not in (None, one.address)}
+    answers = {vendor: _upstream_answer(address, asked.environment) for vendor, address in upstreams.items()}
+    is_offline = not any(answer.is_there for answer in answers.values())
+    return [
+        asked.store(),
+        *asked.caches(),
+        _switch(asked),
+        asked.round_trip(),
+        gateway,
+        *(_upstream(name, one, is_used=is_offline or name in used) for name, one in answers.items()),
+        *_clients(setups),
+    ]
 
 
-def _clients(asked: CheckupRequest) -> Iterator[CheckupNote]:
+def _clients(setups: Sequence[ClientSetup]) -> Iterator[CheckupNote]:
     """Yield findings on each agent from its files and environment. An agent may bypass the gateway intentionally."""
-    for one in read_client_setups(asked.url.rstrip("/"), ConfigPlaces(asked.home, asked.workspace, asked.environment)):
+    for one in setups:
         if one.points_here:
             yield CheckupNote("fine", one.client.name, "it points to the gateway")
         yield from (CheckupNote("note", one.client.name, told) for told in (*one.problems, *one.remarks))
@@ -148,30 +164,58 @@ def _switch(asked: CheckupRequest) -> CheckupNote:
     return CheckupNote("fine", "switch", "on")
 
 
-def _gateway(asked: CheckupRequest) -> tuple[CheckupNote, Mapping[str, str]]:
-    """Return the finding on the gateway, and its upstreams: from the gateway itself, otherwise from the settings."""
+@dataclass(frozen=True, slots=True)
+class _Upstreams:
+    """The upstreams of a gateway, by vendor, and the vendors of its calls so far."""
+
+    upstreams: Mapping[str, str]
+    vendors: Sequence[str] = ()
+
+
+def _gateway(asked: CheckupRequest, *, is_awaited: bool) -> tuple[CheckupNote, _Upstreams]:
+    """Return the finding on the gateway, and its upstreams: from the gateway itself, otherwise from the settings.
+
+    is_awaited: whether somebody uses a gateway at this address
+    """
     gateway = GatewayInquiry(asked.url, asked.settings.host, asked.token)
-    upstreams: Mapping[str, str] = asked.settings.upstreams
+    upstreams = _Upstreams(asked.settings.upstreams)
     try:
         value = gateway.health()
     except NoAnswer as problem:
-        return CheckupNote("wrong", "gateway", str(problem)), upstreams
+        if is_awaited:
+            return CheckupNote("wrong", "gateway", str(problem)), upstreams
+        return CheckupNote("note", "gateway", f"{problem}. No agent here is set up for it"), upstreams
     told = f"answers at {gateway.address}, version {value['version']}"
     try:
-        upstreams = gateway.overview()["upstreams"]
+        state = gateway.overview()
     except NoAnswer as problem:
         return CheckupNote("wrong", "gateway", f"{told}, but {problem}"), upstreams
+    upstreams = _Upstreams(state["upstreams"], state.get("vendors", ()))
     if value.get("store"):
         return CheckupNote("wrong", "gateway", f"{told}, but {value['store']}"), upstreams
-    if value.get("off"):
-        return CheckupNote("note", "gateway", f"{told}, switched off: {value['off']}"), upstreams
-    if not value.get("curating"):
-        return CheckupNote("note", "gateway", f"{told}, measuring only"), upstreams
+    if value.get("off") or not value.get("curating"):
+        mode = f"switched off: {value['off']}" if value.get("off") else "measuring only"
+        return CheckupNote("note", "gateway", f"{told}, {mode}"), upstreams
     return CheckupNote("fine", "gateway", told), upstreams
 
 
-def _upstream(vendor: str, address: str, environment: Mapping[str, str]) -> CheckupNote:
-    """Check whether an upstream answers. The request has no credential, so a refusal is expected."""
+@dataclass(frozen=True, slots=True)
+class _UpstreamAnswer:
+    """Whether an upstream answers, and the finding in words."""
+
+    is_there: bool
+    told: str
+
+
+def _upstream(vendor: str, answer: _UpstreamAnswer, *, is_used: bool) -> CheckupNote:
+    if answer.is_there:
+        return CheckupNote("fine", vendor, answer.told)
+    more = "" if is_used else ". Nothing here uses it"
+    return CheckupNote("wrong" if is_used else "note", vendor, answer.told + more)
+
+
+def _upstream_answer(address: str, environment: Mapping[str, str]) -> _UpstreamAnswer:
+    """Ask an upstream. The request has no credential, so a refusal is expected."""
     trusted = trust(environment)
     try:
         with urllib.request.urlopen(address, timeout=WAIT, context=trusted.context) as answer:  # noqa: S310 -- http and https only, by the settings
@@ -181,5 +225,5 @@ def _upstream(vendor: str, address: str, environment: Mapping[str, str]) -> Chec
             told = problem.code
     except (OSError, ValueError, HTTPException) as problem:
         more = f"; {trusted.problem}" if trusted.problem else ""
-        return CheckupNote("wrong", vendor, f"{address} does not answer ({reason(problem)}){more}")
-    return CheckupNote("fine", vendor, f"{address} answers ({told} to a request without credentials)")
+        return _UpstreamAnswer(is_there=False, told=f"{address} does not answer ({reason(problem)}){more}")
+    return _UpstreamAnswer(is_there=True, told=f"{address} answers ({told} to a request without credentials)")

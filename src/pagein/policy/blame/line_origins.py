@@ -16,11 +16,12 @@ Rules of this file
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from itertools import accumulate
 from typing import Final
 
 from pagein.policy.blame.edit_bases import applied, base_of, written_runs
-from pagein.policy.blame.known_states import NOBODY, UNEXPLAINED, KnownState, LineOrigin
+from pagein.policy.blame.known_states import NOBODY, UNEXPLAINED, KnownState, LineOrigin, lines_of
 from pagein.policy.blame.line_steps import HIDDEN, Step, take_step
 from pagein.policy.blame.traced_lines import LinePool, LineSource, LostRun, TracedLine
 from pagein.policy.reads.line_diff import changes
@@ -86,6 +87,7 @@ class _Tracer:
         self._is_open = True
         self._last: KnownState | None = None
         self._whole: tuple[str, ...] | None = None
+        self._hidden: list[LostRun] = []
 
     def show(self) -> None:
         """Show the lines to the other files, if they are new."""
@@ -145,15 +147,29 @@ class _Tracer:
     def _replace(self, lines: Sequence[str], step: Step) -> None:
         self._lines = take_step(self._lines, lines, step, self._pool)
         self._is_known, self._is_open, self._whole = True, False, tuple(lines)
+        self._settle(None)  # what is not in this text was taken away
 
     def _follow_unseen(self, number: int, state: KnownState) -> None:
         """Keep what an edit wrote, until a text shows where; forget the lines under an unknown text."""
         if state.deed == "write":
             take_step(self._lines, (), Step(NOBODY, number), self._pool)
             self._lines, self._is_open, self._whole = [], True, None
+        if self._hidden:
+            self._settle({line for edit in state.edits for line in lines_of(edit.old)})
         for run in written_runs(state.edits) if state.author.maker == "agent" else ():
             lines = [self._pool.new_line(text, _source(state, number, wrote=wrote)) for text, wrote in run]
-            self._pool.lose(LostRun(lines, 0, 0, state.author, number))
+            self._hidden.append(LostRun(lines, 0, 0, state.author, number, is_hidden=True))
+            self._pool.lose(self._hidden[-1])
+
+    def _settle(self, taken: AbstractSet[str] | None) -> None:
+        """Take the hidden runs with one of these lines for lost ones; None: all."""
+        kept = []
+        for run in self._hidden:
+            if taken is None or any(line.text in taken for line in run.lines):
+                self._pool.settle(run)
+            else:
+                kept.append(run)
+        self._hidden = kept
 
     def _follow_part(self, number: int, spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> None:
         sizes = [last - first + 1 for first, last in spans]

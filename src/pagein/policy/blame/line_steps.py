@@ -5,7 +5,8 @@ Rules of this file
 1. A line that stays keeps its source. In a step without a proven author its run must be more than a chance
    (`LinePool.holds`): everybody writes `}`.
 2. Lines that were lost and stand in the new text as a run keep their source (`traced_lines`). An agent's or a person's own
-   step takes only runs that the same turn took away: whoever brings back older text has written it.
+   step takes only runs that the same turn took away: whoever brings back older text has written it. Hidden runs were not
+   taken away, so each step takes them.
 3. A line that was only laid out anew keeps its source: blanks for a step with a known author, as git's `-w` does; quotes,
    line breaks and closing commas too for a step without one, which may be a formatter's.
 4. What is left was written by the author of the step. Without a proven author it is unknown.
@@ -99,7 +100,7 @@ class _Change:
         return [line or self._written(j) for j, line in enumerate(self._out)]
 
     def _is_wanted(self, run: LostRun) -> bool:
-        if not self._is_known:
+        if not self._is_known or run.is_hidden:
             return True
         author = self._step.author
         return run.author == author and (author.maker == "agent" or run.step == self._step.number)

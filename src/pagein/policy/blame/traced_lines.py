@@ -11,7 +11,7 @@ Rules of this file
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from pagein.policy.blame.known_states import NOBODY, Answer, Author, Match, letters
@@ -50,6 +50,7 @@ class LostRun:
 
     before, after: marks of their neighbours at that time; 0 at an end of the file.
     author, step: of the state that took them away.
+    is_hidden: whether nobody took them away: an edit of an unknown text wrote them, and no text since shows where.
     """
 
     lines: Sequence[TracedLine]
@@ -57,6 +58,7 @@ class LostRun:
     after: int
     author: Author
     step: int
+    is_hidden: bool = False
 
 
 class FoundLines(NamedTuple):
@@ -100,6 +102,12 @@ class LinePool:
         """Keep a run for later."""
         for at, line in enumerate(run.lines):
             self._lost[line.text] = (run, at)
+
+    def settle(self, run: LostRun) -> None:
+        """Take the lines of a hidden run for lost ones."""
+        for at, line in enumerate(run.lines):
+            if self._lost.get(line.text, (None, 0))[0] is run:
+                self._lost[line.text] = (replace(run, is_hidden=False), at)
 
     def show(self, lines: Sequence[TracedLine]) -> None:
         """Keep the lines of another file for the steps of this one."""

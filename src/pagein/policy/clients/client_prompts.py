@@ -1,13 +1,14 @@
-"""Messages in which a client speaks in the name of the user: it asks for a title or a summary, hands a summary over, or
-writes down a command of its own, such as `/clear`, which asks nothing of a model.
+"""Texts in which a client speaks in the name of the user: it asks for a title or a summary, hands a summary over, tells
+that a task ended or that the user pressed Escape, or writes down a command of its own, such as `/clear`.
 
-Measured with the clients of docs/clients.md. A text that is not known here counts as words of the user.
+`user_words` is the one rule for the words of a user: titles, chats, searches and blame show what it returns. Measured with
+the clients of docs/clients.md and on recorded sessions. A text that is not known here counts as words of the user.
 """
 
 import re
 from typing import Final
 
-from pagein.model.messages import Message, Text
+from pagein.model.messages import Message, Role, Text
 from pagein.policy.eviction.session_work import words_of_person
 
 _PROMPTS: Final = re.compile(
@@ -27,6 +28,9 @@ _PROMPTS: Final = re.compile(
     r"(?:<(command-(?:name|message|args))>[^<]*</\1>\s*)+\Z"
     r"|<local-command-stdout>[^<]*</local-command-stdout>\s*\Z"  # Claude Code
     r"|/clear\s*\Z"
+    r"|Continue from where you left off\.\s*\Z"  # Claude Code
+    r"|\[Request interrupted by user(?: for tool use)?\]\s*\Z"  # Claude Code
+    r"|(?:<(task-notification|ci-monitor-event|bash-stdout|bash-stderr|turn_aborted)>(?>.*?</\2>)\s*)+\Z"  # Claude Code, codex
     r"|This session is being continued from a previous conversation that ran out of context\b"  # Claude Code
     r")",
     re.DOTALL,
@@ -60,8 +64,12 @@ def is_client_prompt(text: str) -> bool:
 
 def user_words(message: Message) -> str:
     """Return the words of the user in a message, without texts added by the host or the client."""
-    if message.role != "user":
+    texts = (words_in(message.role, block) for block in message.blocks if isinstance(block, Text))
+    return "\n".join(words for words in texts if words)
+
+
+def words_in(role: Role, text: Text) -> str:
+    """Return the words of the user in a text of a message with this role; "" for a text of the host or the client."""
+    if role != "user" or text.injected is not None or is_client_prompt(text.text):
         return ""
-    given = (block.text for block in message.blocks if isinstance(block, Text) and block.injected is None)
-    texts = (text for text in given if not is_client_prompt(text))
-    return "\n".join(words for text in texts if (words := words_of_person(text)))
+    return words_of_person(text.text)

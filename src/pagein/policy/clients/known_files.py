@@ -65,6 +65,7 @@ class FileDeed:
     proof: how the content is known: `shown` by one result, `written` by the call, or `edited` on a known content.
     is_news: whether the session did not know this content of the file before.
     other: of a move, the path at the other end: the old one of `move`, the new one of `delete`; "" else.
+    is_end_open: whether nothing tells if the last line of a whole content ends with a line feed.
     """
 
     path: str
@@ -77,6 +78,7 @@ class FileDeed:
     proof: Proof = ""
     is_news: bool = True
     other: str = ""
+    is_end_open: bool = False
 
     @property
     def content(self) -> str | None:
@@ -246,7 +248,8 @@ def _deed(
     text, ending = after
     proof: Proof = "written" if access.op == "write" else "edited"
     known: Known = "whole" if access.op == "write" or texts.certain(path) is not None else "likely"
-    return FileDeed(path, access.op, known, text, ending, total=text.count("\n") + 1, proof=proof)
+    is_open = proof == "edited" and not ending and not profile.counts_last
+    return FileDeed(path, access.op, known, text, ending, total=text.count("\n") + 1, proof=proof, is_end_open=is_open)
 
 
 def _text_after(
@@ -278,7 +281,8 @@ def _read(texts: KnownTexts, path: str, shown: ShownText | None, *, ends_counted
         ending = known.ending if known is not None and is_known else ""
         is_news = not is_known or (known is not None and known.is_likely)
         total = text.count("\n") + 1
-        return FileDeed(path, "read", "whole", text, ending, total=total, proof="shown", is_news=is_news)
+        deed = FileDeed(path, "read", "whole", text, ending, total=total, proof="shown", is_news=is_news)
+        return replace(deed, is_end_open=not ending and not ends_counted)
     part = FileDeed(path, "read", "part", text, first=shown.first, total=shown.total, proof="shown")
     if certain is not None and _agrees(certain.text, part):
         length = certain.text.count("\n") + 1

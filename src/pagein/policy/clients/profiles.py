@@ -163,7 +163,11 @@ PI: Final = Profile(
             r"(?:\A|\n\n)(?:Command exited with code -?[1-9]\d*|Command timed out after [^\n]*|Command aborted)\Z"
         ),
     },
-    torn=re.compile(r"\[Showing [^\n]{0,200}Full output: [^\n]{0,1000}\]\Z|\A\[Line \d+ is [\d.]+[KMG]?B, exceeds"),
+    torn=re.compile(
+        r"\[Showing [^\n]{0,200}Full output: [^\n]{0,1000}\]\Z"
+        r"|\A\(see attached image\)\Z"  # in place of an empty text, for APIs of OpenAI
+        r"|\A\[Line \d+ is [\d.]+[KMG]?B, exceeds"
+    ),
     trims=False,
 )
 

@@ -56,7 +56,7 @@ class ArgumentRules:
 
 
 CAREFUL: Final = ArgumentRules(chars=10_000)
-"""Rules of the setting `arguments`: mask only big arguments (docs/residency.md).
+"""Rules of the setting `arguments`: mask only big arguments (docs/reference/residency.md).
 
 A lost quote is as likely with a short text as with a long one, and a long one saves more.
 """

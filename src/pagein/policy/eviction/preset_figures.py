@@ -1,4 +1,4 @@
-"""What each preset of residency comes to on the recorded sessions of docs/residency-results.md, through the gateway.
+"""What each preset of residency comes to on the recorded sessions of docs/reference/residency-results.md, through the gateway.
 
 Apart from the presets, because `pagein replay --help` prints these figures without loading the settings.
 """

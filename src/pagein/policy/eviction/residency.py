@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadSetting
-from pagein.model.entries import UNCACHED
+from pagein.model.entries import CHANGED_FRONT, COLD_CACHE, UNCACHED
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import (
     CAUTION,
@@ -110,7 +110,7 @@ class Residency:
 
 
 PRICED: Final = Residency()
-"""Default settings. The figures are from replays of recorded sessions (docs/residency.md)."""
+"""Default settings. The figures are from replays of recorded sessions (docs/reference/residency.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Ac
 
 def _reason(moment: Moment, economics: Economics, below: float) -> str:
     if is_cold(moment, economics):
-        return "changed front" if economics.void else "cold cache"
+        return CHANGED_FRONT if economics.void else COLD_CACHE
     if is_user_turn(moment, economics):
         return "user turn"
     return "price cliff" if below > 0.0 else "rent paid"

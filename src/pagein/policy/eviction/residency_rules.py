@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. A row is all that a rule needs. The queues (`waiting_residents`), the settings, the ablations of a replay and the
-   table in docs/residency.md are made from the rows.
+   table in docs/reference/residency.md are made from the rows.
 2. The kind of a result is resolved once, when it enters (`residency`). The rows of its kind hold for it.
 3. A resident with several rows may leave when the first of them lets it go.
 """

@@ -32,7 +32,8 @@ _CHANGING: Final = frozenset(
     )
 )
 _OPENING: Final = re.compile(
-    "<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|local-command-caveat)>"
+    "<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|local-command-caveat|ide_opened_file|ide_selection"
+    "|current_datetime)>"
 )
 _AGENTS_FILE: Final = "# AGENTS.md instructions"
 _MOST_CHARS: Final = 3_000

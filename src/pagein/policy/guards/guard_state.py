@@ -5,8 +5,8 @@ from typing import Final
 
 from pagein.model.entries import Body, CompactionEntry, MessageEntry, NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
-from pagein.model.messages import Message, Text
 from pagein.model.shared_collections import SharedMap
+from pagein.policy.clients.client_prompts import user_words
 from pagein.policy.guards.aggregation import EMPTY, Bundle
 from pagein.policy.guards.budgets import UNSPENT, Spent, narrows
 from pagein.policy.guards.metrics import NO_METRICS, ReadMetrics
@@ -56,14 +56,7 @@ def step(state: GuardState, body: Body) -> GuardState:
             return GuardState(state.metrics.with_search(search), spent, search, files=state.files)
         case CompactionEntry():
             return GuardState(state.metrics)
-        case MessageEntry(message=message) if _has_words(message) and state is not START:
+        case MessageEntry(message=message) if state is not START and user_words(message):
             return GuardState(state.metrics, files=state.files)
         case _:
             return state
-
-
-def _has_words(message: Message) -> bool:
-    """Return whether the message holds words of a user, not only results and texts of the host."""
-    return message.role == "user" and any(
-        isinstance(block, Text) and block.injected is None and bool(block.text.strip()) for block in message.blocks
-    )

@@ -1,6 +1,6 @@
 """The transition table of trust: the lines that each kind of answer makes known, and the conditions.
 
-docs/trust.md prints it. A pair of mode and scope without a row changes nothing.
+docs/reference/trust.md prints it. A pair of mode and scope without a row changes nothing.
 """
 
 from collections.abc import Mapping
@@ -124,7 +124,7 @@ def trusted_lines(event: FileRead, known: Mapping[ContentHash, Spans], lines: Sp
 
 
 def trust_table() -> str:
-    """Return the table as Markdown, for docs/trust.md: events with the same guard and effect share a row."""
+    """Return the table as Markdown, for docs/reference/trust.md: events with the same guard and effect share a row."""
     rows = ["| event | guard | lines that become known |", "|---|---|---|"]
     events: dict[tuple[str, str], list[str]] = {}
     for (version, mode, scope), rule in TRANSITIONS.items():

@@ -1,4 +1,4 @@
-"""Check the settings of a request outside the messages: rules M9, M13, M20-M23, M25, M26, C3, T5."""
+"""Check the settings of a request outside the messages: rules M9, M13, M20-M23, M25-M27, C3, T5."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -24,6 +24,8 @@ CLEAR_FIRST: Final = "context_management.edits.{index}: clear_thinking_20251015 
 CLEAR_NEEDS_THINKING: Final = "`clear_thinking_20251015` strategy requires `thinking` to be enabled or adaptive"
 NO_TOOL_SEARCH: Final = "tool search is not supported on this model"
 SAME_NAME: Final = "tools: Tool names must be unique."
+NO_QUESTION: Final = "diagnostics: Input should be an object"
+NO_NAME: Final = "diagnostics.previous_message_id: Input should be a valid string"
 TRIGGER_LOW: Final = "context_management.edits.{index}.trigger.value: must be at least 50000 input tokens"
 TOOLS_WITH_EFFORT: Final = (
     "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. "
@@ -120,8 +122,6 @@ def check_betas(turns: Turns, _since: int) -> Found:
 
 def _fields_with_beta(fields: Wire) -> Iterator[tuple[str, str]]:
     """Yield the fields that need a beta, each with the family of the beta."""
-    if fields.get("diagnostics") is not None:
-        yield "diagnostics", "cache-diagnosis-"
     for edit in edits_of(fields):
         kind = str(edit.get("type"))
         yield "context_management", "compact-" if kind.startswith("compact_") else "context-management-"
@@ -131,6 +131,17 @@ def _fields_with_beta(fields: Wire) -> Iterator[tuple[str, str]]:
         for block in objects_at(message, "content"):
             if block.get("type") in ("tool_addition", "tool_removal"):
                 yield f"messages.{place}.content", "mid-conversation-tool-changes-"
+
+
+def check_diagnostics(turns: Turns, _since: int) -> Found:
+    """M27: a question about a cache miss names the answer before, or nothing. It needs no beta any more."""
+    asked = turns.fields.get("diagnostics")
+    if asked is None:
+        return
+    if not isinstance(asked, dict):
+        yield _WHOLE, NO_QUESTION
+    elif not isinstance(asked.get("previous_message_id", ""), str | None):
+        yield _WHOLE, NO_NAME
 
 
 def edits_of(fields: Wire) -> list[Wire]:

@@ -166,6 +166,8 @@ class CacheForm:
     depends_on_settings: whether settings of the request, such as thinking, distinguish prompts in the cache.
     takes_ttls: whether a request chooses between TTLs by its breakpoints, so that pagein may add breakpoints, choose
         TTLs and send keep-alive requests.
+    miss_question: the field of a request, with its value, that asks why the cache was missed, from the name of the answer
+        before or None; None for a format without such a field. A model's answer in this format then has an `id`.
     """
 
     unpriced: str
@@ -173,6 +175,7 @@ class CacheForm:
     needs_breakpoints: bool = False
     depends_on_settings: bool = False
     takes_ttls: bool = False
+    miss_question: Callable[[str | None], tuple[str, Json]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

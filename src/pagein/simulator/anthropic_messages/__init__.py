@@ -5,6 +5,7 @@ from typing import Any, Final
 from pagein.providers.validity.turns import TurnPart
 from pagein.providers.wire.wire_format import Endpoint
 from pagein.simulator.anthropic_messages import answers, prompt
+from pagein.simulator.anthropic_messages.cache_diagnoses import CallFingerprints
 from pagein.simulator.model_call import ProviderCall
 from pagein.simulator.neutral_answer import SimulatedReply
 from pagein.simulator.simulated_format import SimulatedFormat
@@ -60,4 +61,5 @@ FORMAT: Final = SimulatedFormat(
     clears_context=True,
     is_prewarming=_is_prewarming,
     searches_tools=True,
+    diagnoses=CallFingerprints,
 )

@@ -102,6 +102,7 @@ def _head(reply: SimulatedReply) -> dict[str, Any]:
         "stop_reason": None,
         "stop_sequence": None,
         **({"input_transformations": list(reply.dropped)} if reply.dropped else {}),
+        **reply.diagnosis,
     }
 
 

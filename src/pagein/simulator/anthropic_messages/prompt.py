@@ -25,16 +25,26 @@ _ALSO_CACHED: Final = ("document", "search_result")
 def prompt_of(prompts: Prompts, asked: ProviderCall, prices: Prices) -> PromptBlocks:
     """Read the prompt of a call to a model with given prices."""
     turns = turns_of(asked.body, asked.api)
-    seen = [part for part in turns.head if part.wire.get("defer_loading") is not True]
-    head = [_head_block(prompts, asked.model, part) for part in seen]
-    kept = _without_old_thinking(turns) if prices.strips_thinking else turns.turns
-    body = [_block(prompts, asked, part, turn.side) for turn in kept for part in turn.parts]
+    head, body = head_and_body(prompts, asked, turns, strips_thinking=prices.strips_thinking)
     tools = [block.name for block in head if block.part.kind == "tool"]
     system = [block.name for block in head if block.part.kind != "tool"]
-    named = anthropic_domains(prompts.chains, _settings(asked, turns), tools, system)
+    named = anthropic_domains(prompts.chains, settings_of(asked, turns), tools, system)
     blocks = [*head, *body]
     chain = [*named.chain, *prompts.chain_ids(named.messages, body)]
     return PromptBlocks(chain, sums(blocks), _breakpoints(turns, blocks, asked.body))
+
+
+def head_and_body(
+    prompts: Prompts, asked: ProviderCall, turns: Turns, *, strips_thinking: bool = False
+) -> tuple[list[CacheBlock], list[CacheBlock]]:
+    """The blocks of tools and system prompt, and those of the messages.
+
+    strips_thinking: the model does not see old thinking.
+    """
+    seen = [part for part in turns.head if part.wire.get("defer_loading") is not True]
+    kept = _without_old_thinking(turns) if strips_thinking else turns.turns
+    body = [_block(prompts, asked, part, turn.side) for turn in kept for part in turn.parts]
+    return [_head_block(prompts, asked.model, part) for part in seen], body
 
 
 def _head_block(prompts: Prompts, model: str, part: TurnPart) -> CacheBlock:
@@ -55,7 +65,8 @@ def _block(prompts: Prompts, asked: ProviderCall, part: TurnPart, side: Side) ->
     return replace(block, name=name, tokens=block.tokens + sum(one.tokens for one in definitions))
 
 
-def _settings(asked: ProviderCall, turns: Turns) -> PromptSettings:
+def settings_of(asked: ProviderCall, turns: Turns) -> PromptSettings:
+    """The settings of a call on which the cache depends."""
     body = asked.body
     thinking = {k: v for k, v in object_at(body, "thinking").items() if k != "block_binding"}
     choice = object_at(body, "tool_choice")

@@ -69,7 +69,9 @@ def derived_objects(store: WholeStore, log: Callable[[], Iterator[Version]]) -> 
     for request, sequence in store.requests() if sequences else ():
         if sequence in sequences and is_following(request):
             requests[sequence].append(request)
-    return DerivedObjects(frozenset(objects), frozenset(blobs - needed), dict(requests))
+    return DerivedObjects(
+        frozenset(objects), frozenset(blobs - needed), {at: sorted(ids) for at, ids in requests.items()}
+    )
 
 
 def _has_name(version: Version) -> bool:

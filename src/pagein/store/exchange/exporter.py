@@ -1,4 +1,4 @@
-"""Export a whole store as JSON lines for other programs. The format is in docs/format.md, the reader in `importer`.
+"""Export a whole store as JSON lines for other programs. The format is in docs/reference/format.md, the reader in `importer`.
 
 Rules of this file
 ------------------
@@ -93,7 +93,7 @@ def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
     of_versions = frozenset(
         name for version in _log(store) if version.id not in derived.objects for name in contents_of(version)
     )
-    for name in store.names():
+    for name in sorted(store.names()):
         if name not in of_versions:
             yield from blobs.out(name)
     yield from _versions(store, withheld, derived, blobs, done)

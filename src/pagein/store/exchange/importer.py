@@ -1,4 +1,4 @@
-"""Import an export into a store. The format is in docs/format.md, the writer in `exporter`.
+"""Import an export into a store. The format is in docs/reference/format.md, the writer in `exporter`.
 
 Rules of this file
 ------------------
@@ -271,7 +271,7 @@ class _ImportReader:
         is_known = any(self._store.answered(one) is not None for one in requests)
         is_next = history.is_next(version.object_hash, derived=bool(requests))
         if history.left_out is not None:
-            self._put_back(history, version, history.left_out, at)
+            self._put_back(history, version, history.left_out, at, requests)
         elif is_next and not is_known:
             self._write(history, version, at, requests[:1])
             if history.place == len(history.known):
@@ -283,9 +283,12 @@ class _ImportReader:
             if current is not None and current.object_hash == version.object_hash and not self._store.answered(request):
                 self._write(history, version, at, [request])
 
-    def _put_back(self, history: "KnownHistory", version: Version, number: int, at: float) -> None:
+    def _put_back(
+        self, history: "KnownHistory", version: Version, number: int, at: float, requests: Sequence[str]
+    ) -> None:
         """Restore a lost version between its neighbours."""
-        if self._store.put_version(self._as_written(version, at), number):
+        write = self._as_written(version, at)
+        if self._store.put_version(replace(write, request=requests[0]) if requests else write, number):
             history.known.insert(history.place, (number, version.object_hash))
             history.place += 1
             self._count_added("version")

@@ -30,6 +30,9 @@ class MemoryBlobs:
                 self._undone_by(lambda: self._blobs.pop(name, None))
         return name
 
+    def prepare(self, content: bytes, name: ContentHash) -> None:
+        """Do nothing: bytes in memory are not packed."""
+
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
         return tuple(self.put(content) for content in contents)
 

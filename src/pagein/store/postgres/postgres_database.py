@@ -215,7 +215,7 @@ def _bring_up(connection: Connection, schema: str, key: int, steps: Steps) -> No
         done = 0 if found is None else int(found[0])
         if done > len(steps):
             raise StoreError(
-                f"schema {schema} was written by a newer pagein (step {done}, this one knows {len(steps)})"
+                f"schema {schema} was written by a newer pagein (step {done}, this one knows {len(steps)}); update pagein"
             )
         for number, (name, statements) in enumerate(steps[done:], start=done + 1):
             for statement in statements:

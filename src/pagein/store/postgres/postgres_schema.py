@@ -9,18 +9,24 @@ from typing import Final, TypeAlias
 from pagein.store.sql.sqlite_schema import (
     ALONE_TABLE,
     ANSWER_INDEX,
+    ANSWER_TABLE,
     BLOB_TABLES,
     CONTENT_INDEX,
     DROPPED_INDEX,
     FORGETTING_TABLES,
     LAYER_TABLE,
+    LINE_TABLES,
     LINE_TEXT_TABLE,
     LOOKUP_TABLES,
     MOVED_TEXTS,
     OBJECT_TABLES,
     RECORD_TABLES,
+    REFERENCE_SEGMENTS,
+    SESSION_TABLE,
     SNAPSHOT_TABLE,
     TIME_INDEX,
+    UNSEALED,
+    UNUSED_KEYS,
 )
 
 # The order matters: the pattern for generated numbers comes before the pattern for plain numbers. COLLATE "C" compares code points, as
@@ -46,7 +52,7 @@ def dialect(statement: str) -> str:
 _KEY_NUMBER: Final = (
     """('x' || encode(substr(sha256(convert_to(name || chr(1) || value, 'UTF8')), 1, 6), 'hex'))::bit(48)::bigint"""
 )
-# `sql_references.target_key` in SQL
+# `target_keys.target_key` in SQL
 _TARGET_KEY: Final = "substr(encode(sha256(convert_to(target, 'UTF8')), 'hex'), 1, 16)"
 Steps: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 STEPS: Final[Steps] = (
@@ -148,4 +154,16 @@ STEPS: Final[Steps] = (
         "segments of records",
         (*map(dialect, RECORD_TABLES), "ALTER TABLE record_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
     ),
+    ("answers by number", (dialect(ANSWER_TABLE),)),
+    (
+        "segments of references",
+        (*map(dialect, REFERENCE_SEGMENTS), "ALTER TABLE reference_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
+    ),
+    ("fewer lookup keys", (UNUSED_KEYS,)),
+    (
+        "segments of journal lines",
+        (*map(dialect, LINE_TABLES), "ALTER TABLE line_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
+    ),
+    ("large bundles", (*map(dialect, UNSEALED),)),
+    ("sessions of versions as numbers", (*map(dialect, SESSION_TABLE),)),
 )

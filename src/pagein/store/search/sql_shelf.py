@@ -4,7 +4,7 @@ Gives the same items as `VersionShelf` on the same store, without building a `Ve
 """
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import zstandard
@@ -19,11 +19,11 @@ from pagein.store.sql.sql_blobs import hash_of_name, raw
 from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, decode_text, encode_text
-from pagein.store.sql.sql_versions import with_records
+from pagein.store.sql.sql_versions import SESSION, with_records
 
 _AT_ONCE: Final = 200
 _COLUMNS: Final = (
-    "version.sequence, version.number, version.at, version.chars, version.record, version.session, version.object_hash"
+    f"version.sequence, version.number, version.at, version.chars, version.record, {SESSION}, version.object_hash"
 )
 _RECORD, _EARLIER, _EARLIER_RECORD = 4, 7, 8
 """Places of columns in the rows of `_VERSIONS`."""
@@ -116,7 +116,7 @@ def blobs_in(database: SqlDatabase, names: Sequence[ContentHash]) -> Loaded:
         blobs = {row[0]: row for row in _fetch_rows(rows, "hash", list(dict.fromkeys(kept_names)))}
         _with_bases(rows, blobs)
     by_name = {bytes(row[1]): row[0] for row in blobs.values()}
-    contents: dict[int, bytes | DamagedBlob] = {}
+    contents = _members(database, blobs.values())
     return [_content(name, by_name.get(key), blobs, contents) for name, key in zip(names, kept_names, strict=True)]
 
 
@@ -146,13 +146,37 @@ def placeholders(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
+def _members(database: SqlDatabase, blobs: Iterable[Row]) -> dict[int, bytes | DamagedBlob]:
+    """Return the contents of blobs that are in bundles, by number. One bundle is in memory at a time: bundles are large."""
+    places: dict[int, list[tuple[int, bytes]]] = {}
+    for number, _, codec, place, base in blobs:
+        if codec == MEMBER:
+            places.setdefault(base, []).append((number, place))
+    contents: dict[int, bytes | DamagedBlob] = {}
+    for bundle, members in sorted(places.items()):
+        with database.open_reader() as rows:
+            found = rows.execute("SELECT codec, data FROM blob WHERE number = ?", (bundle,)).fetchone()
+            again = [] if found else list(_fetch_rows(rows, "number", [number for number, _ in members]))
+        whole = None if found is None else _unpack_or_damage(found[0], found[1], None)
+        contents |= {number: _unpack_or_damage(MEMBER, place, whole) for number, place in members}
+        # the bundle was dissolved since: its members are alone
+        contents |= {
+            number: _unpack_or_damage(codec, data, None) for number, _, codec, data, base in again if base is None
+        }
+    return contents
+
+
 def _with_bases(rows: Rows, blobs: dict[int, Row]) -> None:
-    """Add the delta bases of these blobs, and the bases of the bases."""
-    missing = {row[4] for row in blobs.values() if row[4] is not None} - blobs.keys()
+    """Add the delta bases of these blobs, and the bases of the bases, without bundles."""
+    missing = _bases(blobs.values()) - blobs.keys()
     while missing:
         found = {row[0]: row for row in _fetch_rows(rows, "number", sorted(missing))}
         blobs.update(found)
-        missing = {row[4] for row in found.values() if row[4] is not None} - blobs.keys()
+        missing = _bases(found.values()) - blobs.keys()
+
+
+def _bases(blobs: Iterable[Row]) -> set[int]:
+    return {base for _, _, codec, _, base in blobs if base is not None and codec != MEMBER}
 
 
 def _content(

@@ -6,6 +6,7 @@ Rules of this file
    carries a checksum, and every reader of a blob hashes it again.
 2. A bundle is a single zstd frame with the bytes of several contents. What is stored for a content in it is its place there.
 3. A packed journal line is a zstd frame with a checksum. Its dictionary `FRAME` contains the texts around which every line is built.
+   What is compressed in it is the line's short form. Segments have many short forms together.
 4. In the line, a long text of a result is replaced by a mark: the byte 1 and the 32 bytes of the hash of its blob. So a journal and
    the objects made from it share the text. JSON has no byte 1, so a mark is no text of anybody.
 5. A text is shared only if its JSON form can be made again, byte for byte.
@@ -16,11 +17,11 @@ Rules of this file
 import re
 import struct
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import zstandard
@@ -40,6 +41,8 @@ BUNDLE: Final = 5
 """Several contents together."""
 MEMBER: Final = 6
 """The place of a content in a bundle, which is its base."""
+SHORT: Final = 7
+"""A journal line as a segment has it: what is compressed in a packed line. It is never stored in a row."""
 _LEVEL: Final = 3
 NO_PLACE: Final = bytes(8)
 """What a blob has in place of its bytes while these are in the table `alone`: as long as a place in a bundle."""
@@ -82,12 +85,16 @@ _MARK: Final = re.compile(rb"\x01(.{32})", re.DOTALL)
 _RESULT: Final = b'"type":"tool_result"'
 _TEXT: Final = re.compile(rb'"text":("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
 _mine: Final = threading.local()
+_bundles: Final[deque[tuple[bytes, bytes]]] = deque(maxlen=_BUNDLES_AT_HAND)
 
 
 # --- contents ---
 
+PackedBytes: TypeAlias = tuple[int, bytes]
+"""The codec's number and the packed bytes."""
 
-def pack(content: bytes) -> tuple[int, bytes]:
+
+def pack(content: bytes) -> PackedBytes:
     """Return the codec's number and the packed bytes."""
     if len(content) >= _WORTH_TRYING:
         small = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(content)
@@ -141,10 +148,15 @@ def unpack(codec: int, data: bytes, base: bytes | None = None) -> bytes:
         raise DamagedBlob(str(problem)) from problem
 
 
-@lru_cache(maxsize=_BUNDLES_AT_HAND)
 def _unpack_bundle(data: bytes) -> bytes:
     """Return the contents of a bundle. Kept for a while: neighbours are read one after the other."""
-    return unpack(ZSTD, data)
+    # compared as they are: a hash of so many bytes would take longer
+    for packed, contents in tuple(_bundles):
+        if packed == data:
+            return contents
+    contents = unpack(ZSTD, data)
+    _bundles.appendleft((data, contents))
+    return contents
 
 
 def _member_of(bundle: bytes | None, data: bytes) -> bytes:
@@ -208,7 +220,7 @@ def pack_line(line: bytes, shares: Callable[[ContentHash], bool] = lambda _: Tru
     if b"\1" in line:  # not written by `encode_entry`; it could not be told from a mark
         return PackedLine(AS_IT_IS, line, texts)
     short = _without_texts(line, texts, shares) if len(line) >= _LONG and _RESULT in line else line
-    data: bytes = _tools().compressor.compress(short)
+    data = pack_short(short)
     return PackedLine(FRAMED, data, texts) if texts or len(data) < len(line) else PackedLine(AS_IT_IS, line, texts)
 
 
@@ -222,9 +234,9 @@ def unpack_line(codec: int, data: bytes, load: Callable[[ContentHash], bytes]) -
 
     load: returns the bytes under a hash
     """
-    if codec != FRAMED:
+    if codec not in (FRAMED, SHORT):
         return unpack(codec, data)
-    short = _unpack_frame(data)
+    short = short_line(codec, data)
     if b"\1" not in short:
         return short
     return _MARK.sub(lambda mark: _json_of(load(ContentHash(mark[1].hex()))), short)
@@ -232,9 +244,14 @@ def unpack_line(codec: int, data: bytes, load: Callable[[ContentHash], bytes]) -
 
 def texts_in(codec: int, data: bytes) -> Sequence[ContentHash]:
     """Return the hashes of the blobs that a packed line needs. Raises DamagedBlob."""
-    if codec != FRAMED:
+    if codec not in (FRAMED, SHORT):
         return ()
-    return tuple(dict.fromkeys(ContentHash(name.hex()) for name in _MARK.findall(_unpack_frame(data))))
+    return tuple(dict.fromkeys(ContentHash(name.hex()) for name in _MARK.findall(short_line(codec, data))))
+
+
+def short_line(codec: int, data: bytes) -> bytes:
+    """Return the short form (codec `SHORT`) of a line that is packed (codec `FRAMED`), or is short already. Raises DamagedBlob."""
+    return data if codec == SHORT else unpack_short(data)
 
 
 def _without_texts(line: bytes, texts: dict[ContentHash, bytes], shares: Callable[[ContentHash], bool]) -> bytes:
@@ -274,7 +291,14 @@ def _json_of(content: bytes) -> bytes:
         raise DamagedBlob(f"a text of a journal is no text: {problem}") from problem
 
 
-def _unpack_frame(data: bytes) -> bytes:
+def pack_short(short: bytes) -> bytes:
+    """Pack the short form of a line (codec `FRAMED`)."""
+    data: bytes = _tools().compressor.compress(short)
+    return data
+
+
+def unpack_short(data: bytes) -> bytes:
+    """Return the short form of a packed line. Raises DamagedBlob."""
     try:
         if not 0 <= zstandard.frame_content_size(data) < _LARGEST:
             raise DamagedBlob("the compressed frame does not say how long its content is")

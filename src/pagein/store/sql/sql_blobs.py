@@ -6,7 +6,7 @@ Rules of this file
 2. Bytes are hashed again on reading, because wrong bytes are worse than missing bytes. A blob stored again is verified too, and healed.
 3. An object's record and its bytes are committed together: an id that can be found can be recalled.
 4. A blob may be stored as a delta against another blob, its base. A base is stored before its deltas, and is not removed while a delta
-   needs it. A base is referenced by number, not by name. The only change is from a delta to a blob without base.
+   needs it. A base is referenced by number, not by name. A delta may become a blob without base, or a member of a bundle.
 """
 
 import contextlib
@@ -19,13 +19,32 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erasure import ErasedTexts
-from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, NO_PLACE, pack, pack_against, unpack
-from pagein.store.sql.sql_bundles import BLOBS, DATA, LARGEST, bundle_blobs, dissolve_bundle
+from pagein.store.sql.packed_bytes import (
+    BUNDLE,
+    DIFFERENCE,
+    MEMBER,
+    NO_PLACE,
+    PackedBytes,
+    pack,
+    pack_against,
+    unpack,
+)
+from pagein.store.sql.sql_bundles import (
+    BLOBS,
+    DATA,
+    LARGEST,
+    bundle_of,
+    dissolve_bundle,
+    free_older,
+    put_bundle,
+    waiting_contents,
+)
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase
 
 DEEPEST: Final = 40
 """Maximum length of a delta chain."""
 OBJECT_COLUMNS: Final = "id, hash, kind, workspace, session, call_id, description, tokens, chars"
+_ONE: Final = f"SELECT codec, {DATA}, base FROM {BLOBS} WHERE hash = ?"  # noqa: S608 -- constants
 # The limit stops a cycle, which only damage can create, from running for ever.
 _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
     SELECT codec, {DATA}, base, 0 FROM {BLOBS} WHERE hash = ?
@@ -45,6 +64,7 @@ class SqlBlobs:
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
         self._forgotten: tuple[int, ErasedTexts] = 0, ErasedTexts()
+        self._prepared: dict[ContentHash, PackedBytes] = {}
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -55,9 +75,13 @@ class SqlBlobs:
         self._database.close()
 
     def put(self, content: bytes, name: ContentHash | None = None) -> ContentHash:
+        packed = None if name is None else self._prepared.pop(name, None)
         with self._database.open_writer() as rows:
             self._hold((content,))
-            return put_blob(rows, content, name=name)
+            return put_blob(rows, content, name=name, packed=packed)
+
+    def prepare(self, content: bytes, name: ContentHash) -> None:
+        self._prepared = {name: pack(content)}  # only the last: what is not put after all is soon gone
 
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
         with self._database.open_writer() as rows:
@@ -74,7 +98,10 @@ class SqlBlobs:
 
     def names(self) -> Iterator[ContentHash]:
         with self._database.open_reader() as rows:
-            found = rows.execute("SELECT hash FROM blob WHERE codec <> ? ORDER BY hash", (BUNDLE,)).fetchall()
+            query = (
+                "SELECT hash FROM blob WHERE codec <> ? ORDER BY CASE WHEN codec = ? THEN base ELSE number END, number"
+            )
+            found = rows.execute(query, (BUNDLE, MEMBER)).fetchall()
         return iter([hash_of_name(name) for (name,) in found])
 
     def figures(self) -> tuple[int, int]:
@@ -84,9 +111,15 @@ class SqlBlobs:
         count, size = found if found is not None else (0, 0)
         return int(count or 0), int(size)
 
-    def bundle_more(self) -> int:
+    def bundle_more(self, *, rest: bool = False) -> int:
+        with self._database.open_reader() as rows:
+            contents = waiting_contents(rows, lambda number: _load_number(rows, number), rest=rest)
+            older = rows.execute("SELECT 1 FROM unsealed LIMIT 1").fetchone() if not contents else None
+        if not contents and older is None:
+            return 0
+        bundle = bundle_of(contents)
         with self._database.open_writer() as rows:
-            return bundle_blobs(rows)
+            return free_older(rows) if older is not None else put_bundle(rows, bundle)
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         taken: set[ObjectId] = set()
@@ -151,21 +184,25 @@ def is_shared(rows: Rows, name: ContentHash) -> bool:
 
 
 def put_blob(
-    rows: Rows, content: bytes, base: ContentHash | None = None, name: ContentHash | None = None
+    rows: Rows,
+    content: bytes,
+    base: ContentHash | None = None,
+    name: ContentHash | None = None,
+    packed: PackedBytes | None = None,
 ) -> ContentHash:
     """Store bytes, as a delta if there is a base and the delta is much smaller.
 
-    name: hash of the bytes; None to compute it.
+    name: hash of the bytes; None to compute it. packed: what `pack` gave for the bytes; None to pack them.
     """
     name = name or ContentHash.of(content)
     try:
         load_blob(rows, name)
     except MissingBlob:
         number, depth, data_of_base = _base(rows, base)
-        codec, data = pack(content) if data_of_base is None else pack_against(content, data_of_base)
+        codec, data = packed or pack(content) if data_of_base is None else pack_against(content, data_of_base)
         if codec != DIFFERENCE:
             number, depth = None, 0
-        waits = number is None and 0 < len(data) < LARGEST
+        waits = 0 < len(data) < LARGEST
         rows.execute(
             "INSERT INTO blob(hash, codec, data, base, depth) VALUES(?, ?, ?, ?, ?)",
             (raw(name), codec, NO_PLACE if waits else data, number, depth),
@@ -180,6 +217,11 @@ def put_blob(
 def _heal(rows: Rows, name: ContentHash, content: bytes) -> None:
     """Store the bytes of a damaged blob again."""
     free_member(rows, name)
+    store_alone(rows, name, content)
+
+
+def store_alone(rows: Rows, name: ContentHash, content: bytes) -> None:
+    """Store the bytes of a blob that is no member, without a base."""
     codec, data = pack(content)
     waits = 0 < len(data) < LARGEST
     rows.execute(
@@ -200,11 +242,24 @@ def free_member(rows: Rows, name: ContentHash) -> None:
             dissolve_bundle(rows, int(found[0]))
 
 
+def _load_number(rows: Rows, number: int) -> bytes:
+    found = rows.execute("SELECT hash FROM blob WHERE number = ?", (number,)).fetchone()
+    if found is None:
+        raise DamagedBlob("what it differs from is missing")
+    return load_blob(rows, hash_of_name(found[0]))
+
+
 def load_blob(rows: Rows, name: ContentHash) -> bytes:
     """Return the verified bytes under a hash. Raises MissingBlob or DamagedBlob."""
-    chain = rows.execute(_CHAIN, (raw(name),)).fetchall()
-    if not chain:
+    found = rows.execute(_ONE, (raw(name),)).fetchone()
+    if found is None:
         raise MissingBlob(f"the store has nothing under {name.hex}")
+    codec, data, base = found
+    chain: Sequence[Row] = ((codec, data),)
+    if codec == MEMBER:
+        chain = (*rows.execute("SELECT codec, data FROM blob WHERE number = ?", (base,)).fetchall(), *chain)
+    elif base is not None:
+        chain = rows.execute(_CHAIN, (raw(name),)).fetchall()
     content: bytes | None = None
     try:
         for codec, data in chain:

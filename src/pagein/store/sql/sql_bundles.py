@@ -4,80 +4,126 @@ Rules of this file
 ------------------
 1. A bundle is a blob by itself, and the base of its members (`packed_bytes.MEMBER`). It is no content of anybody: it is not listed, not
    exported, and not collected while it has members.
-2. Blobs are bundled later, in short transactions outside of the path of a call; never blobs that are deltas, or large. Until then, their
-   bytes are in a table of their own, `alone`: rows of `blob` that shrank would leave holes that nothing fills.
-3. A bundle never changes. To remove a member, its bundle is dissolved: all others are stored alone again, and may be bundled again.
+2. Blobs are bundled later, outside of the path of a call; never large ones. What is slow, reading and compressing, is done before the
+   transaction, which then stores the bundle only if its blobs are as they were. Until then, their bytes are in a table of their own, `alone`:
+   rows of `blob` that shrank would leave holes that nothing fills.
+3. A delta is bundled as the whole content. The bundle compresses it against its neighbours, and what has a long match is read fast.
+4. A bundle never changes. To remove a member, its bundle is dissolved: all others are stored alone again, and may be bundled again.
    So no bytes of a removed blob stay behind.
+5. The table `unsealed` has the bundles and deltas of an older store. They are stored alone again in the pauses, and then bundled.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pagein.errors import DamagedBlob
 from pagein.model.names import ContentHash
-from pagein.store.sql.packed_bytes import AS_IT_IS, BUNDLE, MEMBER, NO_PLACE, pack, pack_bundle, unpack
+from pagein.store.sql.packed_bytes import AS_IT_IS, BUNDLE, DIFFERENCE, MEMBER, NO_PLACE, pack, pack_bundle, unpack
 from pagein.store.sql.sql_rows import Rows
 
 DATA: Final = "CASE WHEN length(blob.data) = 8 THEN coalesce(alone.packed, blob.data) ELSE blob.data END"
 """The packed bytes of a blob, in `BLOBS`."""
 BLOBS: Final = "blob LEFT JOIN alone ON alone.number = blob.number"
-LARGEST: Final = 16_384
+LARGEST: Final = 1 << 18
 """Stored bytes from which a blob stays alone."""
-_SIZE: Final = 1 << 16
+_SIZE: Final = 1 << 22
 """Bytes of the contents of a bundle: more would be smaller, but a single blob would take longer to read."""
-_PACKED: Final = _SIZE // 4
-"""Stored bytes of waiting blobs from which bundling is tried: their contents are about four times as large."""
-_MOST: Final = 256
+_PACKED: Final = 1 << 19
+"""Stored bytes of waiting blobs that make a bundle. Contents that pack small are versions of one another, and are read faster."""
+REST: Final = 8
+"""The part of a bundle that a rest must fill: many small bundles would take more room."""
+_MOST: Final = 4096
+_OLDER: Final = 24
+_AT_ONCE: Final = 500
 _READY: Final = "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT size FROM alone LIMIT ?) AS waiting"
-_WAITING: Final = """SELECT alone.number, hash, codec, packed FROM alone JOIN blob ON blob.number = alone.number
+_WAITING: Final = """SELECT alone.number, hash, codec, base, packed FROM alone JOIN blob ON blob.number = alone.number
   ORDER BY alone.number LIMIT ?"""
 
 _WAIT: Final = """INSERT INTO alone(number, size, packed) VALUES(?, ?, ?)
   ON CONFLICT(number) DO UPDATE SET size = excluded.size, packed = excluded.packed"""
 
 
-def bundle_blobs(rows: Rows) -> int:
-    """Store the oldest waiting blobs in a bundle. Return their number; 0 until the waiting blobs fill a bundle."""
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A bundle that is not stored yet.
+
+    members: numbers of blobs, with their places in the bundle
+    """
+
+    name: ContentHash
+    packed: bytes
+    members: Sequence[tuple[int, bytes]]
+
+
+def waiting_contents(rows: Rows, load: Callable[[int], bytes], *, rest: bool = False) -> dict[int, bytes]:
+    """Return the contents of the oldest waiting blobs, by number; none until they fill a bundle.
+
+    load: returns the content of a blob by number; raises DamagedBlob
+    rest: also blobs that fill an eighth of a bundle
+    """
     ready = rows.execute(_READY, (_MOST,)).fetchone()
-    if ready is None or (ready[0] < _MOST and ready[1] < _PACKED):
-        return 0
-    found = rows.execute(_WAITING, (_MOST,)).fetchall()
-    members: list[int] = []
-    contents: list[bytes] = []
-    size = 0
-    for number, name, codec, data in found:
+    if ready is None or (ready[0] < _MOST and ready[1] < (_PACKED // REST if rest else _PACKED)):
+        return {}
+    contents: dict[int, bytes] = {}
+    size = stored = 0
+    for number, name, codec, base, data in rows.execute(_WAITING, (_MOST,)).fetchall():
         try:
-            content = unpack(codec, bytes(data))
+            below = None if base is None else contents.get(int(base)) or load(int(base))
+            content = unpack(codec, bytes(data), below)
         except DamagedBlob:
             content = b""
         if ContentHash.of(content).hex != bytes(name).hex():  # damaged: it stays where it is, so that nothing hides it
             continue
-        members.append(int(number))
-        contents.append(content)
-        size += len(content)
-        if size >= _SIZE and len(members) > 1:  # a large one that packs small needs company
+        contents[int(number)] = content
+        size, stored = size + len(content), stored + len(data)
+        if (size >= _SIZE or stored >= _PACKED) and len(contents) > 1:  # a large one that packs small needs company
             break
-    if len(members) < 2:  # noqa: PLR2004 - a bundle of one is none
-        return 0
-    bundle = _put_bundle(rows, contents)
-    if bundle is None:
-        return 0
-    number, places = bundle
-    for member, place in zip(members, places, strict=True):
-        rows.execute("UPDATE blob SET codec = ?, data = ?, base = ? WHERE number = ?", (MEMBER, place, number, member))
-        rows.execute("DELETE FROM alone WHERE number = ?", (member,))
-    return len(members)
+    return contents if len(contents) > 1 else {}
 
 
-def _put_bundle(rows: Rows, contents: Sequence[bytes]) -> tuple[int, list[bytes]] | None:
-    """Store a bundle. Return the bundle's number and the places of the contents."""
-    name = bytes.fromhex(ContentHash.of(b"".join(contents)).hex)
+def bundle_of(contents: Mapping[int, bytes]) -> Bundle:
+    """Compress the contents of blobs, by number."""
+    packed, places = pack_bundle(list(contents.values()))
+    return Bundle(ContentHash.of(b"".join(contents.values())), packed, list(zip(contents, places, strict=True)))
+
+
+def put_bundle(rows: Rows, bundle: Bundle) -> int:
+    """Store a bundle in place of its members. Return their number; 0 if one of them no longer waits."""
+    for first in range(0, len(bundle.members), _AT_ONCE):
+        some = [number for number, _ in bundle.members[first : first + _AT_ONCE]]
+        query = f"SELECT count(*) FROM alone JOIN blob ON blob.number = alone.number WHERE alone.number IN ({', '.join('?' * len(some))})"  # noqa: S608 -- question marks
+        if rows.execute(query, some).fetchone() != (len(some),):
+            return 0
+    name = bytes.fromhex(bundle.name.hex)
     if rows.execute("SELECT 1 FROM blob WHERE hash = ?", (name,)).fetchone() is not None:
-        return None  # somebody stored the same bytes as a content
-    packed, places = pack_bundle(contents)
-    rows.execute("INSERT INTO blob(hash, codec, data) VALUES(?, ?, ?)", (name, BUNDLE, packed))
+        return 0  # somebody stored the same bytes as a content
+    rows.execute("INSERT INTO blob(hash, codec, data) VALUES(?, ?, ?)", (name, BUNDLE, bundle.packed))
     found = rows.execute("SELECT number FROM blob WHERE hash = ?", (name,)).fetchone()
-    return None if found is None else (int(found[0]), places)
+    for member, place in bundle.members:
+        rows.execute(
+            "UPDATE blob SET codec = ?, data = ?, base = ?, depth = 0 WHERE number = ?",
+            (MEMBER, place, None if found is None else found[0], member),
+        )
+        rows.execute("DELETE FROM alone WHERE number = ?", (member,))
+    return len(bundle.members)
+
+
+def free_older(rows: Rows) -> int:
+    """Store some bundles and deltas of an older store alone. Return their number."""
+    query = """SELECT unsealed.number, codec, data FROM unsealed LEFT JOIN blob ON blob.number = unsealed.number
+      ORDER BY unsealed.number LIMIT ?"""
+    found = rows.execute(query, (_OLDER,)).fetchall()
+    for number, codec, data in found:
+        rows.execute("DELETE FROM unsealed WHERE number = ?", (number,))
+        if codec == BUNDLE:
+            with contextlib.suppress(DamagedBlob):
+                dissolve_bundle(rows, int(number))
+        elif codec == DIFFERENCE and len(data) > len(NO_PLACE):
+            rows.execute("UPDATE blob SET data = ? WHERE number = ?", (NO_PLACE, number))
+            rows.execute(_WAIT, (number, len(data), bytes(data)))
+    return len(found)
 
 
 def dissolve_bundle(rows: Rows, bundle: int) -> None:

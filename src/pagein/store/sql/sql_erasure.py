@@ -9,7 +9,7 @@ Rules of this file
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
@@ -31,7 +31,7 @@ from pagein.policy.privacy.erasure import (
     without_texts,
 )
 from pagein.policy.privacy.exclusions import Finds
-from pagein.store.sql.packed_bytes import BUNDLE
+from pagein.store.sql.packed_bytes import BUNDLE, MEMBER
 from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.sql_blobs import (
     OBJECT_COLUMNS,
@@ -44,12 +44,15 @@ from pagein.store.sql.sql_blobs import (
     raw,
 )
 from pagein.store.sql.sql_journals import change_line, load_line, remove_blob
+from pagein.store.sql.sql_lines import LINES, with_lines
 from pagein.store.sql.sql_lookups import put_keys
-from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full, target_key
+from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full
 from pagein.store.sql.sql_removal import drop_documents
 from pagein.store.sql.sql_rows import Row, Rows, encode_text
-from pagein.store.sql.sql_versions import IN_SEGMENT, put_record, with_records
+from pagein.store.sql.sql_versions import IN_SEGMENT, SESSION, put_record, with_records
+from pagein.store.sql.target_keys import target_key
 
+_AT_ONCE: Final = 500
 _SOMEBODY: Final = Writer("unknown")
 _OF_FILES: Final = frozenset({"path", "last_path", "home", "file_type", "file_hash", "op", "known", "proof"})
 
@@ -105,8 +108,8 @@ class SqlErasure(SqlBlobs):
 def _blobs(rows: Rows, finds: Finds, done: Retold) -> dict[str, str]:
     """Rewrite blobs with an erased text. Return the new hash by the old hash."""
     names: dict[str, str] = {}
-    query = "SELECT hash FROM blob WHERE codec <> ? ORDER BY coalesce(base, number), number"
-    for (name,) in rows.execute(query, (BUNDLE,)).fetchall():
+    query = "SELECT hash FROM blob WHERE codec <> ? ORDER BY CASE WHEN codec = ? THEN base ELSE number END, number"
+    for (name,) in rows.execute(query, (BUNDLE, MEMBER)).fetchall():
         try:
             content = load_blob(rows, hash_of_name(name))
         except (DamagedBlob, MissingBlob) as problem:
@@ -152,30 +155,33 @@ def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | N
     places = rows.execute("SELECT number, session FROM entry ORDER BY number").fetchall()
     wanted = [(number, str(name)) for number, name in places if session in (None, name) or name == plain(session or "")]
     paths: dict[str, set[str]] = {}
-    for number, name in wanted:
-        path = telling.touched_path(_line(rows, number, name, done.unread) or b"")
+    for _, name, line in _lines(rows, wanted, done.unread):
+        path = telling.touched_path(line)
         if path is not None:
             paths.setdefault(name, set()).add(path)
-    for number, name in wanted:
-        line = _line(rows, number, name, [])
-        if not line:
-            continue
+    changed: list[int] = []
+    for number, name, line in _lines(rows, wanted, []):
         path = path_of_reading(line) if name in paths else None
         made = unread(line) if path is not None and path in paths[name] else telling.line(line)
         if made != line:
             change_line(rows, number, made)
-            done.entries += 1
+            changed.append(number)
             if b'"entry":"said"' not in line:
                 done.sessions.add(name)
+    LINES.drop(rows, changed)
+    done.entries += len(changed)
 
 
-def _line(rows: Rows, number: int, session: str, unread_ones: list[str]) -> bytes | None:
-    codec, data = _row(rows, "SELECT codec, line FROM entry WHERE number = ?", number)
-    try:
-        return load_line(rows, codec, bytes(data))
-    except DamagedBlob as problem:
-        unread_ones.append(f"entry {number} of session {session}: {problem}")
-        return None
+def _lines(rows: Rows, wanted: Sequence[tuple[int, str]], unread_ones: list[str]) -> Iterator[tuple[int, str, bytes]]:
+    """Yield the entries with their sessions and lines, as far as they can be read."""
+    for first in range(0, len(wanted), _AT_ONCE):
+        names = dict(wanted[first : first + _AT_ONCE])
+        query = f"SELECT number, codec, line FROM entry WHERE number IN ({', '.join('?' * len(names))})"  # noqa: S608 -- question marks
+        for number, codec, data in with_lines(rows, rows.execute(f"{query} ORDER BY number", tuple(names)).fetchall()):
+            try:
+                yield number, names[number], load_line(rows, codec, bytes(data))
+            except DamagedBlob as problem:
+                unread_ones.append(f"entry {number} of session {names[number]}: {problem}")
 
 
 def _nothing(_: str) -> tuple[PrivateSpan, ...]:
@@ -187,8 +193,8 @@ def _drop_objects_of(rows: Rows, session: str, done: Retold) -> None:
     orders = " OR ".join("reason = ?" for _ in ORDER_REASONS)
     found = rows.execute(
         f"""SELECT document, count(*) FROM version GROUP BY document
-              HAVING max(CASE WHEN session = ? THEN 1 ELSE 0 END) = 1
-                 AND min(CASE WHEN session = ? OR (writer = 'client' AND ({orders})) THEN 1 ELSE 0 END) = 1""",  # noqa: S608 -- question marks
+              HAVING max(CASE WHEN {SESSION} = ? THEN 1 ELSE 0 END) = 1
+                 AND min(CASE WHEN {SESSION} = ? OR (writer = 'client' AND ({orders})) THEN 1 ELSE 0 END) = 1""",  # noqa: S608 -- question marks
         (encode_text(session), encode_text(session), *ORDER_REASONS),
     ).fetchall()
     done.versions += sum(int(count) for _, count in found)
@@ -199,11 +205,11 @@ def _contents_of(rows: Rows, session: str) -> dict[str, str]:
     """Return new names for the contents of files that only a session knew."""
     query = "SELECT DISTINCT content_hash FROM version WHERE content_hash IS NOT NULL AND "
     orders = " OR ".join("reason = ?" for _ in ORDER_REASONS)
-    ours = {bytes(name) for (name,) in rows.execute(f"{query} session = ?", (encode_text(session),)).fetchall()}
+    ours = {bytes(name) for (name,) in rows.execute(f"{query} {SESSION} = ?", (encode_text(session),)).fetchall()}
     theirs = {
         bytes(name)
         for (name,) in rows.execute(
-            f"{query} (session IS NULL OR session <> ?) AND NOT (writer = 'client' AND ({orders}))",
+            f"{query} ({SESSION} IS NULL OR {SESSION} <> ?) AND NOT (writer = 'client' AND ({orders}))",
             (encode_text(session), *ORDER_REASONS),
         ).fetchall()
     }
@@ -239,7 +245,7 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
     for (sequence,) in rows.execute("SELECT sequence FROM version ORDER BY sequence").fetchall():
         row = _row(
             rows,
-            "SELECT sequence, document, number, at, object_hash, content_hash, chars, record, session FROM version WHERE sequence = ?",
+            f"SELECT sequence, document, number, at, object_hash, content_hash, chars, record, {SESSION} FROM version WHERE sequence = ?",  # noqa: S608 -- a constant
             sequence,
         )
         ((_, document, number, at, object_hash, content_hash, chars, stored, writer),) = with_records(

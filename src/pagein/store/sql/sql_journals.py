@@ -13,7 +13,17 @@ from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.privacy.erasure import EntryRedaction
-from pagein.store.sql.packed_bytes import BRIDGE, PackedLine, pack, pack_line, pack_lines, texts_in, unpack, unpack_line
+from pagein.store.sql.packed_bytes import (
+    BRIDGE,
+    FRAMED,
+    PackedLine,
+    pack,
+    pack_line,
+    pack_lines,
+    texts_in,
+    unpack,
+    unpack_line,
+)
 from pagein.store.sql.sql_blobs import (
     SqlBlobs,
     free_member,
@@ -24,6 +34,16 @@ from pagein.store.sql.sql_blobs import (
     plain_names,
     put_blob,
     raw,
+    store_alone,
+)
+from pagein.store.sql.sql_lines import (
+    IN_SEGMENT,
+    LINES,
+    keep_snapshots,
+    line_of,
+    merge_lines,
+    snapshots_of,
+    with_lines,
 )
 from pagein.store.sql.sql_rows import Rows
 
@@ -31,16 +51,13 @@ _AT_ONCE: Final = 500
 """Number of entries fetched per turn of the store."""
 # A lost entry that is appended again gets its old place.
 _APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
-  ON CONFLICT(session, id) DO UPDATE SET codec = excluded.codec, line = excluded.line WHERE entry.codec = {BRIDGE}"""
+  ON CONFLICT(session, id) DO UPDATE SET codec = excluded.codec, line = excluded.line WHERE entry.codec = {BRIDGE}
+  RETURNING number"""
 _NUMBER: Final = "SELECT number FROM entry WHERE session = ? AND id = ?"
 _NOTE_TEXT: Final = """INSERT INTO line_text(blob, entry)
   SELECT number, ? FROM blob WHERE hash = ? ON CONFLICT DO NOTHING"""
 _SHARING: Final = """SELECT number, codec, line FROM entry WHERE number IN (
   SELECT entry FROM line_text WHERE blob = (SELECT number FROM blob WHERE hash = ?))"""
-
-_SNAPSHOTS: Final = """SELECT session, place, version, codec, data FROM snapshot
-  WHERE session = (SELECT session FROM entry WHERE number = ?)"""
-_PUT_SNAPSHOT: Final = "INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)"
 
 
 class SqlJournals(SqlBlobs):
@@ -65,6 +82,13 @@ class SqlJournals(SqlBlobs):
             last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (name,)).fetchone()
         return 0 if last is None else int(last[0])
 
+    def bundle_more(self, *, rest: bool = False) -> int:
+        done = super().bundle_more(rest=rest)
+        if done:
+            return done
+        with self._database.open_writer() as rows:
+            return merge_lines(rows, rest=rest)
+
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         with self._database.open_writer() as rows:
             taken = super().put_objects(objects)
@@ -81,10 +105,11 @@ class SqlJournals(SqlBlobs):
             with (
                 self._database.open_reader() as rows
             ):  # released between batches, so that others need not wait for a long session
-                found = rows.execute(
+                page = rows.execute(
                     "SELECT number, codec, line, id FROM entry WHERE session = ? AND number > ? ORDER BY number LIMIT ?",
                     (plain(session), after, _AT_ONCE),
                 ).fetchall()
+                found = with_lines(rows, page)
             for number, codec, line, name in found:
                 yield number, self._entry(number, codec, line, name)
             if len(found) < _AT_ONCE:
@@ -106,8 +131,8 @@ class SqlJournals(SqlBlobs):
     def entry(self, session: str, name: EntryId) -> Entry | UnreadableLine | None:
         with self._database.open_reader() as rows:
             query = "SELECT number, codec, line FROM entry WHERE session = ? AND id = ?"
-            row = rows.execute(query, (plain(session), plain(name))).fetchone()
-        return None if row is None else self._entry(int(row[0]), int(row[1]), bytes(row[2]), plain(name))
+            found = with_lines(rows, rows.execute(query, (plain(session), plain(name))).fetchall())
+        return next((self._entry(number, codec, line, plain(name)) for number, codec, line in found), None)
 
     def _entry(self, number: int, codec: int, data: bytes, name: str) -> Entry | UnreadableLine:
         try:
@@ -122,12 +147,11 @@ class SqlJournals(SqlBlobs):
     def _line(self, number: int, codec: int, data: bytes) -> bytes:
         try:
             return unpack_line(codec, bytes(data), self.get)
-        except MissingBlob:
+        except (MissingBlob, DamagedBlob):
             with (
                 self._database.open_reader() as rows
-            ):  # a text may have been removed, and put back into the line, since
-                again = rows.execute("SELECT codec, line FROM entry WHERE number = ?", (number,)).fetchone()
-                return load_line(rows, *((codec, data) if again is None else again))
+            ):  # a text may have been removed, and put back into the line, since; or the line left its segment
+                return load_line(rows, *(line_of(rows, number) or (codec, data)))
 
     def keep_snapshot(self, session: str, place: int, version: str, data: bytes) -> None:
         codec, small = pack(data)
@@ -175,14 +199,28 @@ def put_lines(
     for entry, line, one in zip(entries, lines, packed, strict=True):
         shares = all(is_shared(rows, name) for name in one.texts)
         made = one if shares else pack_line(line, lambda name: is_shared(rows, name))
-        rows.execute(_APPEND, (session, entry, made.codec, made.data))
-        if made.texts:
+        found = rows.execute(_APPEND, (session, entry, made.codec, row_line(made))).fetchone()
+        if found is not None:
+            put_line(rows, int(found[0]), made)
+        elif made.texts:  # the line is stored already, and a text may be damaged
             number = rows.execute(_NUMBER, (session, entry)).fetchone()
             put_texts(rows, 0 if number is None else int(number[0]), made)
 
 
+def put_line(rows: Rows, number: int, packed: PackedLine) -> None:
+    """Store the line, and the texts, of an entry whose row was stored under this number with `row_line`."""
+    if packed.codec == FRAMED:
+        LINES.put_packed(rows, number, packed.data)
+    put_texts(rows, number, packed)
+
+
+def row_line(packed: PackedLine) -> bytes:
+    """Return what the row of an entry has of its line."""
+    return IN_SEGMENT if packed.codec == FRAMED else packed.data
+
+
 def change_line(rows: Rows, number: int, line: bytes, *, without: ContentHash | None = None) -> None:
-    """Replace the line of an entry.
+    """Replace the line of an entry, in its row. What a segment has of the line stays there.
 
     without: hash of a content that it does not share
     """
@@ -213,10 +251,7 @@ def remove_blob(rows: Rows, name: ContentHash) -> int:
     # What is unreadable keeps its base or text: cleaning up must not make damage worse.
     try:
         for (dependent,) in rows.execute("SELECT hash FROM blob WHERE base = ?", found).fetchall():
-            codec, data = pack(load_blob(rows, hash_of_name(dependent)))
-            rows.execute(
-                "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (codec, data, dependent)
-            )
+            store_alone(rows, hash_of_name(dependent), load_blob(rows, hash_of_name(dependent)))
         loosen_lines(rows, name)
     except DamagedBlob:
         return 0
@@ -227,11 +262,10 @@ def remove_blob(rows: Rows, name: ContentHash) -> int:
 
 def loosen_lines(rows: Rows, name: ContentHash) -> None:
     """Put a shared text back into each line. Raises DamagedBlob."""
-    for number, codec, data in rows.execute(_SHARING, (raw(name),)).fetchall():
+    for number, codec, data in with_lines(rows, rows.execute(_SHARING, (raw(name),)).fetchall()):
         if name in texts_in(codec, bytes(data)):  # a line may have changed since its need was noted
             # a change of an entry drops the snapshot of its session; here the entry says the same as before
-            snapshots = rows.execute(_SNAPSHOTS, (number,)).fetchall()
+            snapshots = snapshots_of(rows, int(number))
             change_line(rows, int(number), load_line(rows, codec, bytes(data)), without=name)
-            for snapshot in snapshots:
-                rows.execute(_PUT_SNAPSHOT, tuple(snapshot))
+            keep_snapshots(rows, snapshots)
     rows.execute("DELETE FROM line_text WHERE blob = (SELECT number FROM blob WHERE hash = ?)", (raw(name),))

@@ -6,6 +6,7 @@ from typing import Final
 from pagein.store.sql.sql_blobs import SqlBlobs
 from pagein.store.sql.sql_removal import drop_documents, drop_versions
 from pagein.store.sql.sql_rows import encode_text
+from pagein.store.sql.sql_versions import SESSION
 
 NOBODY: Final = "\0dropped"
 """Session of an entry that only holds a number (see `store.upkeep.sqlite_upkeep`)."""
@@ -48,14 +49,14 @@ class SqlLayers(SqlBlobs):
         with self._database.open_writer() as rows:
             found = rows.execute(
                 f"SELECT document FROM version GROUP BY document HAVING min(CASE WHEN ({meant})"  # noqa: S608 -- constants and question marks
-                " AND (session IS NULL OR session IN (SELECT name FROM session)) THEN 1 ELSE 0 END) = 1",
+                f" AND ({SESSION} IS NULL OR {SESSION} IN (SELECT name FROM session)) THEN 1 ELSE 0 END) = 1",
                 names,
             ).fetchall()
             drop_documents(rows, [int(document) for (document,) in found])
             kinds = [encode_text(kind) for kind, reason in writers if reason is None]
             parts = rows.execute(
                 f"SELECT document, sequence FROM version WHERE writer IN ({', '.join('?' * len(kinds))})"  # noqa: S608 -- question marks
-                " AND session IN (SELECT name FROM session)",
+                f" AND {SESSION} IN (SELECT name FROM session)",
                 kinds,
             ).fetchall()
             by_document: dict[int, list[int]] = {}

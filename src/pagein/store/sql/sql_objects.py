@@ -11,40 +11,59 @@ Rules of this file
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, get_args
+from typing import Final
 
-from pagein.errors import DamagedBlob, StoreError
+from pagein.errors import StoreError
 from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.values import Value, place_order
 from pagein.model.version_hash import SealedDraft, decode_content, value_of
 from pagein.model.versions import Version
-from pagein.model.writes import Change, Outcome, Query, Write, Written, fields_match, keys_of
+from pagein.model.writes import Outcome, Query, Write, Written, fields_match, keys_of
 from pagein.store.rules.reference_target import resolve_reference, target_of
-from pagein.store.rules.write_rules import AppendVersion, Earlier, RememberedAnswer, WriteFacts, decide
+from pagein.store.rules.write_rules import AppendVersion, RememberedAnswer, WriteFacts, decide
+from pagein.store.sql.packed_references import pack_references, stored_references
+from pagein.store.sql.sql_answers import (
+    answered_version,
+    answers_between,
+    earlier_request,
+    move_answers,
+    put_answer,
+)
 from pagein.store.sql.sql_backlinks import references_to
-from pagein.store.sql.sql_blobs import SqlBlobs, hash_of_name, load_blob, put_blob, raw
-from pagein.store.sql.sql_lookups import put_keys
+from pagein.store.sql.sql_blobs import SqlBlobs, load_blob, put_blob, raw
+from pagein.store.sql.sql_lookups import drop_unused_keys, put_keys
 from pagein.store.sql.sql_queries import conditions, with_stored_names
-from pagein.store.sql.sql_references import note_pin, put_links_again, put_references, reference_in, target_key
-from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
-from pagein.store.sql.sql_versions import IN_SEGMENT, merge_records, put_record, select_versions, version_in
+from pagein.store.sql.sql_references import note_pin, put_links_again, put_references, reference_in
+from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
+from pagein.store.sql.sql_versions import (
+    IN_SEGMENT,
+    merge_records,
+    put_record,
+    select_versions,
+    session_number,
+    shorten_sessions,
+    version_in,
+)
+from pagein.store.sql.target_keys import target_key
 
 _STEP: Final = 16
 """Distance of delta bases: every 16th version is a delta against the 16th version before it, so that delta chains stay short."""
 _AT_ONCE: Final = 500
+_PACKING: Final = (merge_records, pack_references, move_answers, shorten_sessions, drop_unused_keys)
+"""What a store does in the pauses between calls, behind the bundling of blobs."""
 
 
 class SqlObjects(SqlBlobs):
     """An ObjectStore in a SQL database."""
 
-    def bundle_more(self) -> int:
-        done = super().bundle_more()
+    def bundle_more(self, *, rest: bool = False) -> int:
+        done = super().bundle_more(rest=rest)
         if done:
             return done
         with self._database.open_writer() as rows:
-            return merge_records(rows)
+            return next((done for pack in _PACKING if (done := pack(rows))), 0)
 
     def write(self, write: Write) -> Outcome:
         sealed = SealedDraft.of(write.draft)
@@ -54,10 +73,10 @@ class SqlObjects(SqlBlobs):
             match decide(write, sealed, facts):
                 case AppendVersion(number, change):
                     version = _append_version(rows, write, sealed, facts.current, number)
-                    _remember(rows, write.request, sealed, version, change)
+                    put_answer(rows, write.request, version, change)
                     return Written(version, change)
                 case RememberedAnswer(answer):
-                    _remember(rows, write.request, sealed, answer.version, answer.change)
+                    put_answer(rows, write.request, answer.version, answer.change)
                     return answer
                 case answer:
                     return answer
@@ -70,7 +89,7 @@ class SqlObjects(SqlBlobs):
 
     def answered(self, request: str) -> Version | None:
         with self._database.open_reader() as rows:
-            return _one(rows, "sequence = (SELECT sequence FROM request WHERE id = ?)", encode_text(request))
+            return answered_version(rows, request)
 
     def current(self, name: str) -> Version | None:
         with self._database.open_reader() as rows:
@@ -133,14 +152,14 @@ class SqlObjects(SqlBlobs):
 
     def references(self, version: Version) -> Sequence[Link]:
         with self._database.open_reader() as rows:
-            found = rows.execute(
-                """SELECT path, reference, reference.version FROM reference
-                   JOIN version ON version.document = reference.document
-                   WHERE sequence = ? AND since <= sequence AND (until IS NULL OR until > sequence)""",
-                (version.sequence,),
-            ).fetchall()
+            found = rows.execute("SELECT document FROM version WHERE sequence = ?", (version.sequence,)).fetchall()
             placed = sorted(
-                ((decode_text(path), reference_in(rows, text, pinned)) for path, text, pinned in found),
+                (
+                    (decode_text(one.path), reference_in(rows, one.text, one.version))
+                    for listed in stored_references(rows, [int(document) for (document,) in found]).values()
+                    for one in listed
+                    if one.stands_in(version.sequence)
+                ),
                 key=lambda one: place_order(one[0]),
             )
         return tuple(Link(path, one, isinstance(self.resolve(one), Resolution)) for path, one in placed)
@@ -201,24 +220,8 @@ def _facts(rows: Rows, write: Write) -> WriteFacts:
     nickname, holder = write.draft.nickname, None
     if nickname is not None:
         holder = rows.execute("SELECT id FROM document WHERE nickname = ?", (encode_text(nickname),)).fetchone()
-    earlier = rows.execute(
-        "SELECT asked, sequence, change FROM request WHERE id = ?", (encode_text(write.request),)
-    ).fetchone()
-    current = _newest(rows, write.draft.id)
-    return WriteFacts(
-        None if earlier is None else _earlier(rows, earlier),
-        current,
-        None if holder is None else decode_text(holder[0]),
-    )
-
-
-def _earlier(rows: Rows, row: Row) -> Earlier:
-    asked, sequence, change = row
-    version = _one(rows, "sequence = ?", sequence)
-    if version is None:
-        raise DamagedBlob(f"version {sequence} is missing")
-    known: tuple[Change, ...] = get_args(Change)
-    return Earlier(hash_of_name(asked), version, next(one for one in known if one == change))
+    earlier, current = earlier_request(rows, write.request), _newest(rows, write.draft.id)
+    return WriteFacts(earlier, current, None if holder is None else decode_text(holder[0]))
 
 
 # --- writing -----------------------------------------------------------------------------------------------------
@@ -237,15 +240,14 @@ def _append_version(rows: Rows, write: Write, sealed: SealedDraft, current: Vers
 
 
 def _put_row(rows: Rows, document: int, version: Version) -> None:
-    who = (version.writer.kind, version.writer.reason, version.writer.session)
+    who = (version.writer.kind, version.writer.reason)
     rows.execute(
-        """INSERT INTO version(sequence, document, number, at, object_hash, content_hash, chars, record, writer, reason, session)
+        """INSERT INTO version(sequence, document, number, at, object_hash, content_hash, chars, record, of_session, writer, reason)
            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             *(version.sequence, document, version.number, version.at, raw(version.object_hash)),
             *(None if version.content_hash is None else raw(version.content_hash), version.chars),
-            IN_SEGMENT,
-            *(None if one is None else encode_text(one) for one in who),
+            *(IN_SEGMENT, session_number(rows, version.writer.session), *map(encode_text, who)),
         ),
     )
     put_record(rows, version.sequence, version.record)
@@ -258,7 +260,7 @@ def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> boo
     behind = [one for one in history if one.number > number]
     if not behind or len(before) + len(behind) < len(history):
         return False
-    sequence = _free_sequence(rows, sealed, before[-1].sequence if before else 0, behind[0].sequence)
+    sequence = _free_sequence(rows, write.request, sealed, before[-1].sequence if before else 0, behind[0].sequence)
     if sequence is None:
         return False
     version = sealed.version(sequence=sequence, number=number, at=float(write.at), writer=write.writer)
@@ -270,20 +272,18 @@ def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> boo
     return True
 
 
-def _free_sequence(rows: Rows, sealed: SealedDraft, after: int, before: int) -> int | None:
+def _free_sequence(rows: Rows, request: str, sealed: SealedDraft, after: int, before: int) -> int | None:
     """Return a free place in the order of every version.
 
-    The original place if a request still records it, otherwise the first free place.
+    The original place if a request still records it, otherwise the first free place, if any that no other lost version had.
     """
-    between = "sequence > ? AND sequence < ?"
-    asked = rows.execute(
-        f"SELECT sequence FROM request WHERE asked = ? AND {between} ORDER BY sequence",  # noqa: S608 -- constants
-        (raw(sealed.object_hash), after, before),
-    ).fetchall()
-    found = rows.execute(f"SELECT sequence FROM version WHERE {between}", (after, before)).fetchall()  # noqa: S608 -- as above
+    answers = list(answers_between(rows, after, before))
+    asked = [sequence for name, sequence, wanted in answers if name == request or wanted == raw(sealed.object_hash)]
+    found = rows.execute("SELECT sequence FROM version WHERE sequence > ? AND sequence < ?", (after, before)).fetchall()
     taken = {int(one) for (one,) in found}
-    places = (*(int(one) for (one,) in asked), *range(after + 1, before))
-    return next((one for one in places if one not in taken), None)
+    others = {sequence for _, sequence, _ in answers}.difference(asked)
+    places = [one for one in (*asked, *range(after + 1, before)) if one not in taken]
+    return min(places, key=lambda one: one in others, default=None)
 
 
 def _next_sequence(rows: Rows) -> int:
@@ -338,10 +338,3 @@ def _put_content(rows: Rows, sealed: SealedDraft, base: Version | None) -> None:
         put_blob(rows, sealed.content, None if base is None else base.content_hash)
     for name, data in sealed.additional:
         put_blob(rows, data, None if base is None else base.additional.get(name))
-
-
-def _remember(rows: Rows, request: str, sealed: SealedDraft, version: Version, change: Change) -> None:
-    rows.execute(
-        "INSERT INTO request(id, asked, sequence, change) VALUES(?, ?, ?, ?)",
-        (encode_text(request), raw(sealed.object_hash), version.sequence, change),
-    )

@@ -4,12 +4,10 @@ from dataclasses import replace
 from typing import Final
 
 from pagein.model.writes import Query, key_of, prefix_key, suffix_key
-from pagein.store.sql.sql_lookups import key_number
+from pagein.store.sql.sql_lookups import is_stored, key_number
 from pagein.store.sql.sql_rows import encode_text
 from pagein.store.sql.sqlite_schema import TEXT_NAMES
 
-VERSION: Final = "sequence, version.number, at, object_hash, chars, record, writer, reason, session"
-"""The columns of a version."""
 # Keys are ASCII without DEL, so DEL ends the range of keys with a common prefix.
 _BEHIND_ALL: Final = "\x7f"
 # Ids may have any characters, in the order of code points.
@@ -19,14 +17,16 @@ _BEHIND_IDS: Final = "\U0010ffff"
 def with_stored_names(query: Query) -> Query:
     """Return a query that the tables can answer. The new query finds at least the results of the given query.
 
-    Beginnings and ends of other fields than `TEXT_NAMES` are not stored: all versions are found, for the caller to compare.
+    Beginnings and ends of other fields than `TEXT_NAMES` are not stored, nor are some keys (`sql_lookups.is_stored`): all versions are
+    found, for the caller to compare.
     """
+    where = {name: value for name, value in query.where.items() if is_stored(name, key_of(value))}
     under, ending = (
         asked if asked is None or asked[0] in TEXT_NAMES else None for asked in (query.under, query.ending)
     )
-    if (under, ending) == (query.under, query.ending):
+    if (under, ending, len(where)) == (query.under, query.ending, len(query.where)):
         return query
-    return replace(query, under=under, ending=ending, limit=None)
+    return replace(query, where=where, under=under, ending=ending, limit=None)
 
 
 def conditions(query: Query) -> tuple[str, tuple[object, ...]]:

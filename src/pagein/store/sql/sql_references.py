@@ -6,9 +6,9 @@ Rules of this file
    of a pin are most of it, and no compression makes them shorter.
 2. Before a version is removed or changed, the references pinned to it are stored in full (`store_in_full`).
 3. Targets are looked up by the beginning of their hash. Whoever looks up verifies what is found.
+4. What is said here of rows holds for the references of objects that changed lately; the others are packed (`packed_references.py`).
 """
 
-import hashlib
 import re
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -19,9 +19,16 @@ from pagein.model.references import Pin, Reference
 from pagein.model.values import canonical, parse_value
 from pagein.model.version_hash import SealedDraft, value_of
 from pagein.model.versions import Version
+from pagein.store.sql.packed_references import (
+    drop_references,
+    packed_referrers,
+    unpack_all_references,
+    unpack_references,
+)
 from pagein.store.sql.sql_blobs import load_blob, raw
 from pagein.store.sql.sql_rows import Row, Rows, encode_text
 from pagein.store.sql.sql_versions import select_versions, version_in
+from pagein.store.sql.target_keys import target_key
 
 _BEHIND_SLASH: Final = "0"
 """The character behind the slash, which ends the range of places below a field."""
@@ -33,11 +40,6 @@ _PINS: Final = 4_096
 _pins: Final[dict[ContentHash, tuple[ContentHash, ContentHash | None]]] = {}
 """The hashes of the view and of the content that follow from an object hash, for the versions met last."""
 _OF_DOCUMENTS: Final = "FROM version JOIN document ON document.number = version.document WHERE"
-
-
-def target_key(text: str) -> str:
-    """Return the lookup key of a target, given its stored form."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def reference_in(rows: Rows, text: str, version: int | None) -> Reference:
@@ -61,6 +63,7 @@ def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft
 
     fields: names of the additional fields of the version before; needed for a draft with carried fields.
     """
+    unpack_references(rows, (document,))
     before = {(row[0], *_stored_key(*row[1:5])): row[5] for row in _references_now(rows, document, sealed, fields)}
     seen: set[tuple[object, ...]] = set()
     new: list[tuple[str, str, Reference]] = []
@@ -87,7 +90,7 @@ def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft
 
 def put_links_again(rows: Rows, document: int, history: Sequence[Version]) -> None:
     """Store the references of all versions of an object anew, as changes from version to version."""
-    rows.execute("DELETE FROM reference WHERE document = ?", (document,))
+    drop_references(rows, (document,))
     for one in history:
         additional = {name: value_of(load_blob(rows, blob)) for name, blob in one.additional.items()}
         put_references(rows, document, one.sequence, SealedDraft.of(one.draft(None, additional)))
@@ -100,6 +103,7 @@ def store_in_full(rows: Rows, documents: Sequence[int] | None = None) -> None:
     """
     query = "SELECT number, reference, version FROM reference WHERE version IS NOT NULL"
     if documents is None:
+        unpack_all_references(rows)
         _fill(rows, rows.execute(query).fetchall())
         return
     for first in range(0, len(documents), _AT_ONCE):
@@ -107,6 +111,7 @@ def store_in_full(rows: Rows, documents: Sequence[int] | None = None) -> None:
         meant = ", ".join("?" * len(some))
         ids = rows.execute(f"SELECT id FROM document WHERE number IN ({meant})", some).fetchall()  # noqa: S608 -- question marks
         keys = [target_key(text) for (text,) in ids]
+        unpack_references(rows, packed_referrers(rows, keys))
         wanted = f"{query} AND target IN ({', '.join('?' * len(keys))})"
         _fill(rows, rows.execute(wanted, keys).fetchall() if keys else ())
 

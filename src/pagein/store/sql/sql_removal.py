@@ -8,6 +8,8 @@ from typing import Final
 from pagein.errors import DamagedBlob
 from pagein.model.writes import keys_of
 from pagein.store.sql.packed_records import RECORDS
+from pagein.store.sql.packed_references import drop_references
+from pagein.store.sql.sql_answers import drop_answers
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_objects import put_head
 from pagein.store.sql.sql_references import put_links_again, store_in_full
@@ -19,23 +21,20 @@ _AT_ONCE: Final = 500
 
 def drop_documents(rows: Rows, numbers: Sequence[int]) -> None:
     """Delete objects, by their numbers in the table `document`."""
-    for first in range(0, len(numbers), _AT_ONCE):
-        some = numbers[first : first + _AT_ONCE]
-        meant = ", ".join("?" * len(some))
-        rows.execute(f"DELETE FROM reference WHERE document IN ({meant})", some)  # noqa: S608 -- question marks
+    drop_references(rows, numbers)
     store_in_full(rows, numbers)
+    dropped: list[int] = []
     for first in range(0, len(numbers), _AT_ONCE):
         some = numbers[first : first + _AT_ONCE]
         meant = ", ".join("?" * len(some))
-        rows.execute(
-            f"DELETE FROM request WHERE sequence IN (SELECT sequence FROM version WHERE document IN ({meant}))",  # noqa: S608 -- question marks
-            some,
-        )
         _drop_keys(rows, some)
         query = f"SELECT sequence FROM version WHERE document IN ({meant})"  # noqa: S608 -- question marks
-        RECORDS.drop(rows, [int(sequence) for (sequence,) in rows.execute(query, some).fetchall()])
+        sequences = [int(sequence) for (sequence,) in rows.execute(query, some).fetchall()]
+        RECORDS.drop(rows, sequences)
+        dropped += sequences
         rows.execute(f"DELETE FROM version WHERE document IN ({meant})", some)  # noqa: S608 -- question marks
         rows.execute(f"DELETE FROM document WHERE number IN ({meant})", some)  # noqa: S608 -- question marks
+    drop_answers(rows, dropped)
 
 
 def drop_versions(rows: Rows, document: int, sequences: Sequence[int]) -> None:
@@ -43,8 +42,8 @@ def drop_versions(rows: Rows, document: int, sequences: Sequence[int]) -> None:
     _drop_keys(rows, (document,))
     store_in_full(rows, (document,))
     for sequence in sequences:
-        rows.execute("DELETE FROM request WHERE sequence = ?", (sequence,))
         rows.execute("DELETE FROM version WHERE sequence = ?", (sequence,))
+    drop_answers(rows, sequences)
     RECORDS.drop(rows, sequences)
     found = select_versions(rows, "document = ? ORDER BY version.number", (document,))
     history = [replace(version_in(row), number=number) for number, row in enumerate(found, 1)]

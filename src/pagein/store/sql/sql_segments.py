@@ -20,9 +20,6 @@ from pagein.errors import DamagedBlob
 from pagein.store.sql.packed_bytes import ZSTD, pack_bundle, unpack
 from pagein.store.sql.sql_rows import Row, Rows
 
-_SIZE: Final = 1 << 16
-"""Bytes of the texts of a segment: more would be smaller, but a single text would take longer to read."""
-_MOST: Final = 256
 _AT_HAND: Final = 16
 _COUNT: Final = struct.Struct(">I")
 _PART: Final = struct.Struct(">QI")
@@ -34,11 +31,17 @@ class Segments:
 
     table: its name, of the form of `sqlite_schema.segment_tables`
     pack_one, unpack_one: the packed form of a text that is alone; the second raises DamagedBlob
+    size: bytes of the texts of a segment. More would be smaller, but a single text would take longer to read.
+    most: texts of a segment
+    ratio: texts are at most about this many times as large as their packed forms, so it is not worth reading fewer
     """
 
     table: str
     pack_one: Callable[[bytes], bytes]
     unpack_one: Callable[[bytes], bytes]
+    size: int = 1 << 16
+    most: int = 256
+    ratio: int = 16
 
     def put(self, rows: Rows, number: int, text: bytes) -> None:
         """Store the text of a row, in place of the earlier text."""
@@ -46,8 +49,10 @@ class Segments:
 
     def put_packed(self, rows: Rows, number: int, packed: bytes) -> None:
         """Store the text of a row, given in its packed form."""
-        found = self._around(rows, number)
-        if found is None or found[2] == 1:
+        query = f"SELECT last, texts FROM {self.table} WHERE first <= ? ORDER BY first DESC LIMIT 1"  # noqa: S608 -- a constant
+        near = rows.execute(query, (number,)).fetchone()
+        found = self._around(rows, number) if near is not None and near[0] >= number and near[1] > 1 else None
+        if found is None:
             self._insert(rows, number, number, 1, packed)
             return
         texts = dict(self._texts(found))
@@ -85,32 +90,57 @@ class Segments:
                 texts = self._texts(found)
             except DamagedBlob:
                 continue
-            self._replace(rows, found, {number: text for number, text in texts.items() if number not in gone})
+            if not gone.isdisjoint(texts):
+                self._replace(rows, found, {number: text for number, text in texts.items() if number not in gone})
 
-    def merge(self, rows: Rows) -> int:
-        """Merge the oldest single texts into a segment. Return their number; 0 until the texts fill a segment."""
-        last = rows.execute(f"SELECT max(last) FROM {self.table} WHERE texts > 1").fetchone()  # noqa: S608 -- a constant
-        behind = -1 if last is None or last[0] is None else int(last[0])
-        query = f"SELECT first, data FROM {self.table} WHERE texts = 1 AND first > ? ORDER BY first LIMIT ?"  # noqa: S608 -- a constant
-        texts: dict[int, bytes] = {}
-        size = 0
-        for number, data in rows.execute(query, (behind, _MOST)).fetchall():
-            try:
-                text = self.unpack_one(bytes(data))
-            except DamagedBlob:
-                if texts:
-                    break  # it stays alone, so that it hides no other
-                continue
-            texts[int(number)] = text
-            size += len(text)
-            if size >= _SIZE and len(texts) > 1:
-                break
-        if len(texts) < 2 or (size < _SIZE and len(texts) < _MOST):  # noqa: PLR2004 - one alone gains nothing
+    def merge(self, rows: Rows, least: int | None = None) -> int:
+        """Merge the oldest single texts into a segment. Return their number; 0 until the texts fill a segment.
+
+        least: bytes of texts that are enough, instead of `size`
+        """
+        least = self.size if least is None else least
+        behind = self.end(rows)
+        query = f"""SELECT count(*), coalesce(sum(length(data)), 0) FROM (
+            SELECT data FROM {self.table} WHERE texts = 1 AND first > ? ORDER BY first LIMIT ?) AS waiting"""  # noqa: S608 -- a constant
+        ready = rows.execute(query, (behind, self.most)).fetchone()
+        if ready is None or (ready[0] < self.most and ready[1] * self.ratio < least):
+            return 0
+        texts = self._waiting(rows, behind, least)
+        if not texts:
             return 0
         first, end = min(texts), max(texts)
         rows.execute(f"DELETE FROM {self.table} WHERE first >= ? AND first <= ?", (first, end))  # noqa: S608 -- a constant
         self._insert(rows, first, end, len(texts), _joined(texts))
         return len(texts)
+
+    def end(self, rows: Rows) -> int:
+        """Return the last number in the range of a segment with several texts; -1 if there is none."""
+        last = rows.execute(f"SELECT max(last) FROM {self.table} WHERE texts > 1").fetchone()  # noqa: S608 -- a constant
+        return -1 if last is None or last[0] is None else int(last[0])
+
+    def _waiting(self, rows: Rows, behind: int, least: int) -> dict[int, bytes]:
+        """Return the texts of the next segment, of single texts behind a number; none until they fill it.
+
+        A damaged text stays alone, so that it hides no other. A segment ends before it, and the next begins after it.
+        """
+        query = f"SELECT first, data FROM {self.table} WHERE texts = 1 AND first > ? ORDER BY first LIMIT ?"  # noqa: S608 -- a constant
+        texts: dict[int, bytes] = {}
+        size = 0
+        while page := rows.execute(query, (behind, self.most)).fetchall():
+            for number, data in page:
+                behind = int(number)
+                try:
+                    text = self.unpack_one(bytes(data))
+                except DamagedBlob:
+                    if len(texts) > 1:
+                        return texts
+                    texts, size = {}, 0  # one text alone gains nothing
+                    continue
+                texts[behind] = text
+                size += len(text)
+                if len(texts) > 1 and (size >= self.size or len(texts) >= self.most):
+                    return texts
+        return texts if len(texts) > 1 and size >= least else {}
 
     def _around(self, rows: Rows, number: int) -> Row | None:
         """Return the segment with this number in its range, if any."""

@@ -8,19 +8,25 @@ from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.store.sql.packed_records import RECORDS, full_record, shorten_record, unpack_record
 from pagein.store.sql.sql_blobs import hash_of_name
-from pagein.store.sql.sql_queries import VERSION
-from pagein.store.sql.sql_rows import Row, Rows, decode_text
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
+SESSION: Final = (
+    "coalesce((SELECT name FROM writer_session WHERE writer_session.number = version.of_session), version.session)"
+)
+"""The session of a version's writer. In an older store it is in the version's row."""
+VERSION: Final = f"sequence, version.number, at, object_hash, chars, record, writer, reason, {SESSION}"
+"""The columns of a version."""
 IN_SEGMENT: Final = b""
 """What a version has in place of its record while that is in a segment."""
 RECORD: Final = VERSION.split(", ").index("record")
 """The place of the record in a row of a version."""
 _AT_ONCE: Final = 500
+_WITH_SESSION: Final = "SELECT sequence, session FROM version WHERE session IS NOT NULL ORDER BY sequence LIMIT ?"
 _IN_FULL: Final = "SELECT sequence, record FROM version WHERE length(record) > 0 ORDER BY sequence LIMIT ?"
 
 
 def select_versions(rows: Rows, wanted: str, values: Sequence[object]) -> list[Row]:
-    """Return the rows of versions that meet a condition, in the columns of `sql_queries.VERSION`, with their records."""
+    """Return the rows of versions that meet a condition, in the columns of `VERSION`, with their records."""
     query = f"SELECT {VERSION} FROM version JOIN document ON document.number = version.document WHERE {wanted}"  # noqa: S608 -- constants
     return with_records(rows, rows.execute(query, values).fetchall())
 
@@ -61,8 +67,29 @@ def merge_records(rows: Rows) -> int:
     return len(found)
 
 
+def session_number(rows: Rows, session: str | None) -> int | None:
+    """Return the number of a session in the rows of versions, which is stored now if it is new. None for no session."""
+    return None if session is None else _number_of(rows, encode_text(session))
+
+
+def shorten_sessions(rows: Rows) -> int:
+    """Store numbers in place of the sessions of some versions of an older store. Return the number of versions."""
+    found = rows.execute(_WITH_SESSION, (_AT_ONCE,)).fetchall()
+    numbers = {name: _number_of(rows, name) for name in {name for _, name in found}}
+    for sequence, name in found:
+        values = (numbers[name], sequence)
+        rows.execute("UPDATE version SET of_session = ?, session = NULL WHERE sequence = ?", values)
+    return len(found)
+
+
+def _number_of(rows: Rows, name: str) -> int:
+    rows.execute("INSERT INTO writer_session(name) VALUES(?) ON CONFLICT DO NOTHING", (name,))
+    ((number,),) = rows.execute("SELECT number FROM writer_session WHERE name = ?", (name,)).fetchall()
+    return int(number)
+
+
 def version_in(row: Row) -> Version:
-    """Return the version in a row of `sql_queries.VERSION`, with its record.
+    """Return the version in a row of `VERSION`, with its record.
 
     Raises DamagedBlob if the record does not match its hash.
     """

@@ -70,7 +70,7 @@ TIME_INDEX: Final = "CREATE INDEX version_by_time ON version(document, at, numbe
 KEY_NUMBER: Final = "key_number"
 """The function of `sql_lookups.key_number` in SQL, which the migration needs."""
 TARGET_KEY: Final = "target_key"
-"""The function of `sql_references.target_key` in SQL, likewise."""
+"""The function of `target_keys.target_key` in SQL, likewise."""
 LOOKUP_TABLES: Final = (
     # key: a number for a lookup key of a newest version (`sql_lookups.py`)
     """CREATE TABLE lookup(
@@ -93,14 +93,22 @@ size: length of these bytes. With it, no other table has rows of this shape, so 
 """
 
 
-def segment_tables(name: str) -> tuple[str, ...]:
+UNSEALED: Final = (
+    "CREATE TABLE unsealed(number INTEGER PRIMARY KEY)",
+    "INSERT INTO unsealed(number) SELECT number FROM blob WHERE codec IN (2, 5)",
+)
+"""The numbers of the deltas and bundles of an older form (`sql_bundles.py`)."""
+_SEGMENT: Final = "last INTEGER NOT NULL, texts INTEGER NOT NULL, data BLOB NOT NULL"
+
+
+def segment_tables(name: str, columns: str = _SEGMENT) -> tuple[str, ...]:
     """Return the statements that create a table of segments (`sql_segments.py`), with indexes of the texts that are alone, and of the others.
 
     first, last: the range of numbers. texts: how many
+    columns: those after the first. By their types and order, a row of a damaged file is told from those of other tables.
     """
     return (
-        f"""CREATE TABLE {name}(
-         first INTEGER PRIMARY KEY, last INTEGER NOT NULL, texts INTEGER NOT NULL, data BLOB NOT NULL)""",
+        f"CREATE TABLE {name}(first INTEGER PRIMARY KEY, {columns})",
         f"CREATE INDEX {name}_alone ON {name}(first) WHERE texts = 1",
         f"CREATE INDEX {name}_joined ON {name}(last) WHERE texts > 1",
     )
@@ -111,6 +119,30 @@ RECORD_TABLES: Final = (
     # versions of an older form, with the record in their row
     "CREATE INDEX version_in_full ON version(sequence) WHERE length(record) > 0",
 )
+SESSION_TABLE: Final = (
+    # of_session: number of the session of a version's writer: the names were a quarter of the rows
+    "CREATE TABLE writer_session(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    "ALTER TABLE version ADD COLUMN of_session INTEGER",
+    # versions of an older form, with the name in their row
+    "CREATE INDEX version_with_session ON version(sequence) WHERE session IS NOT NULL",
+)
+UNUSED_KEYS: Final = """INSERT INTO layer(name, place, version)
+  SELECT 'store.keys', max(number), '1' FROM document HAVING max(number) IS NOT NULL"""
+"""Objects of an older store have keys that are no longer stored (`sql_lookups.drop_unused_keys`)."""
+ANSWER_TABLE: Final = """CREATE TABLE answer(
+         number INTEGER PRIMARY KEY, rest BLOB NOT NULL, sequence INTEGER NOT NULL, change INTEGER NOT NULL)"""
+"""The answers to requests of the indexer (`sql_answers.py`). change: place in the list of changes"""
+REFERENCE_SEGMENTS: Final = segment_tables(
+    "reference_segment", "last INTEGER NOT NULL, data BLOB NOT NULL, texts INTEGER NOT NULL"
+)
+"""Packed references (`packed_references.py`)."""
+LINE_TABLES: Final = (
+    # kind: a word that no other table has at this place
+    *segment_tables("line_segment", f"kind TEXT NOT NULL DEFAULT 'line', {_SEGMENT}"),
+    # lines of an older form, with the text in their row
+    "CREATE INDEX entry_in_full ON entry(number) WHERE length(line) > 0",
+)
+"""The lines of journals, by the numbers of their entries (`sql_lines.py`)."""
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
 
@@ -209,6 +241,14 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("versions without an index of hashes", (DROPPED_INDEX,)),
     # The records of versions took a fifth of a file.
     ("segments of records", RECORD_TABLES),
+    ("answers by number", (ANSWER_TABLE,)),
+    ("segments of references", REFERENCE_SEGMENTS),
+    ("fewer lookup keys", (UNUSED_KEYS,)),
+    # The lines of journals took a quarter of a file.
+    ("segments of journal lines", LINE_TABLES),
+    # Larger bundles, with deltas too, take two thirds of the room.
+    ("large bundles", UNSEALED),
+    ("sessions of versions as numbers", SESSION_TABLE),
 )
 
 

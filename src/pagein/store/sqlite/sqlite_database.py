@@ -23,8 +23,8 @@ from typing import Final
 
 from pagein.errors import StoreError
 from pagein.store.sql.sql_lookups import key_number
-from pagein.store.sql.sql_references import target_key
 from pagein.store.sql.sqlite_schema import KEY_NUMBER, STORE, TARGET_KEY, Schema
+from pagein.store.sql.target_keys import target_key
 from pagein.store.sql.turn_queue import TurnLock
 from pagein.store.sqlite.readonly_file import is_refusal, open_readonly
 
@@ -298,7 +298,9 @@ def _check_version(connection: sqlite3.Connection, label: str, schema: Schema) -
         return
     steps = f"(schema {done}, this one knows {known})"
     if done > known:
-        raise StoreError(f"{label} was written by a newer pagein {steps}")
+        raise StoreError(
+            f"{label} was written by a newer pagein {steps}; update pagein, or name another store by --store"
+        )
     raise StoreError(f"{label} was written by an older pagein {steps}, and cannot be brought up to date: {_REMEDY}")
 
 

@@ -16,13 +16,17 @@ _HOLDING: Final = (
     "line_text",
     "object",
     "entry",
+    "line_segment",
     "version",
+    "writer_session",
     "record_segment",
     "reference",
+    "reference_segment",
     "lookup",
     "lookup_text",
     "document",
     "request",
+    "answer",
 )
 
 

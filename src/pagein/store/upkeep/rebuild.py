@@ -20,14 +20,16 @@ from pagein.errors import BadInput, CallerError, DamagedBlob, MissingBlob, Store
 from pagein.model.version_hash import SealedDraft, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import keys_of
+from pagein.store.sql.packed_references import unpack_all_references
 from pagein.store.sql.sql_blobs import load_blob
 from pagein.store.sql.sql_journals import note_texts
+from pagein.store.sql.sql_lines import with_lines
 from pagein.store.sql.sql_lookups import put_keys
-from pagein.store.sql.sql_queries import VERSION
-from pagein.store.sql.sql_references import put_references, reference_in, target_key
+from pagein.store.sql.sql_references import put_references, reference_in
 from pagein.store.sql.sql_rows import decode_text, encode_text
-from pagein.store.sql.sql_versions import RECORD, version_in, with_records
+from pagein.store.sql.sql_versions import RECORD, VERSION, version_in, with_records
 from pagein.store.sql.sqlite_schema import APPLICATION_ID
+from pagein.store.sql.target_keys import target_key
 from pagein.store.sqlite.readonly_file import LOG
 from pagein.store.upkeep.salvage import (
     LOG_TORN,
@@ -41,6 +43,7 @@ from pagein.store.upkeep.salvage import (
 from pagein.store.upkeep.sqlite_pages import MAGIC, Bytes, Pages
 
 _LOST_LINE = b""
+_AT_ONCE = 500
 
 
 def rebuilt(damaged: Path, made: Path) -> SalvageReport:
@@ -104,6 +107,9 @@ def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
             if not count_of(rows, table):
                 rows.execute(statement)
         _mark_missing_entries(rows, done)
+        if not unpack_all_references(rows) or "reference_segment" in done.torn:
+            done.torn.add("reference")
+            rows.execute("DELETE FROM reference_segment")
         _derive(rows, done.torn)
         _note_texts(rows)
         _note_targets(rows)
@@ -118,18 +124,25 @@ def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
 
 
 def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None:
+    """Mark the places of missing entries, and restore the names of sessions, which an index has too."""
     for one in done.missing:
         if one.table == "entry":
             rows.execute(
                 "INSERT OR IGNORE INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, 0, ?)",
                 (one.row, one.key["session"], one.key["id"], _LOST_LINE),
             )
+        elif one.table == "writer_session":
+            rows.execute("INSERT OR IGNORE INTO writer_session VALUES(?, ?)", (one.row, one.key["name"]))
 
 
 def _note_texts(rows: sqlite3.Connection) -> None:
-    for number, codec, line in rows.execute("SELECT number, codec, line FROM entry").fetchall():
-        with contextlib.suppress(DamagedBlob):
-            note_texts(rows, number, codec, line)
+    query = "SELECT number, codec, line FROM entry WHERE number > ? ORDER BY number LIMIT ?"
+    page: Sequence[tuple[int, int, bytes]] = rows.execute(query, (-1, _AT_ONCE)).fetchall()
+    while page:
+        for number, codec, line in with_lines(rows, page):
+            with contextlib.suppress(DamagedBlob):
+                note_texts(rows, number, codec, line)
+        page = rows.execute(query, (page[-1][0], _AT_ONCE)).fetchall()
 
 
 def _note_targets(rows: sqlite3.Connection) -> None:
@@ -153,7 +166,7 @@ def _by_id(rows: sqlite3.Connection, one: MissingRow) -> MissingRow:
 def _derive(rows: sqlite3.Connection, torn: set[str]) -> None:
     versions: dict[int, list[Version]] = defaultdict(list)
     heads: dict[int, int] = {}
-    query = f"SELECT document, {VERSION} FROM version ORDER BY document, number"  # noqa: S608 -- constants
+    query = f"SELECT document, {VERSION} FROM version ORDER BY document, version.number"  # noqa: S608 -- constants
     for document, *row in with_records(rows, rows.execute(query).fetchall(), 1, 1 + RECORD):
         heads[document] = row[0]
         with contextlib.suppress(DamagedBlob):

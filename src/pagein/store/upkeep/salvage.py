@@ -28,7 +28,19 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {"INTEGER": (int,), "REAL": (float,
 # Tables created fresh for every file, and tables derived from other tables by `rebuild`.
 _FRESH: Final = frozenset(("migration", "snapshot", "lookup"))
 _DERIVED: Final = frozenset(
-    ("migration", "snapshot", "line_text", "lookup", "lookup_text", "document", "reference", "life", "paged", "tally")
+    (
+        "migration",
+        "snapshot",
+        "line_text",
+        "lookup",
+        "lookup_text",
+        "document",
+        "reference",
+        "reference_segment",
+        "life",
+        "paged",
+        "tally",
+    )
 )
 # Tables with changing rows; of several states the last counts. Rows of other tables are written only once.
 _CHANGING: Final = frozenset(("session", "life", "document", "tally", "reference"))

@@ -7,7 +7,8 @@ Rules of this file
    has another key's tag; its bare record stays, so that recall reports *expired* and not *never existed*.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -19,16 +20,21 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
 from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER, PackedLine, pack_line, texts_in
+from pagein.store.sql.sql_answers import answers_in_numbers, answers_in_texts
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row, plain
 from pagein.store.sql.sql_bundles import BLOBS, DATA
-from pagein.store.sql.sql_journals import load_line, put_texts, remove_blob
+from pagein.store.sql.sql_journals import load_line, put_line, remove_blob, row_line
 from pagein.store.sql.sql_layers import NOBODY
-from pagein.store.sql.sql_rows import Row, Rows, decode_text
+from pagein.store.sql.sql_lines import LINES, line_sizes, with_lines
+from pagein.store.sql.sql_rows import Row, Rows
+from pagein.store.sql.sql_versions import SESSION
 
 _PAGE: Final = 500
 # a member of a bundle takes its share of the bundle
-_MEMBERS: Final = """SELECT member.hash, length(bundle.data) / (SELECT count(*) FROM blob AS other WHERE other.base = bundle.number)
-  FROM blob AS member JOIN blob AS bundle ON bundle.number = member.base WHERE member.codec = ?"""
+_MEMBERS: Final = """SELECT member.hash, length(bundle.data) / share.members
+  FROM (SELECT base, count(*) AS members FROM blob WHERE codec = ? GROUP BY base) AS share
+  JOIN blob AS bundle ON bundle.number = share.base
+  JOIN blob AS member ON member.base = bundle.number AND member.codec = ?"""
 
 
 class SqlUpkeep(SqlBlobs):
@@ -36,7 +42,8 @@ class SqlUpkeep(SqlBlobs):
 
     def sessions(self) -> Sequence[KeptSession]:
         with self._database.open_reader() as rows:
-            sizes = _table(rows, "SELECT session, sum(length(line)) FROM entry GROUP BY session")
+            sizes = Counter(_table(rows, "SELECT session, sum(length(line)) FROM entry GROUP BY session"))
+            sizes.update(line_sizes(rows))
             leaves = _table(rows, "SELECT name, leaf FROM session")
             touched = _table(rows, "SELECT session, touched FROM life")
             ended = _table(rows, "SELECT session, ended FROM life")
@@ -61,15 +68,15 @@ class SqlUpkeep(SqlBlobs):
     def blob_sizes(self) -> Mapping[ContentHash, int]:
         with self._database.open_reader() as rows:
             found = rows.execute(f"SELECT hash, length({DATA}) FROM {BLOBS} WHERE codec < ?", (BUNDLE,)).fetchall()  # noqa: S608 -- constants
-            members = rows.execute(_MEMBERS, (MEMBER,)).fetchall()
+            members = rows.execute(_MEMBERS, (MEMBER, MEMBER)).fetchall()
         return {hash_of_name(name): int(size) for name, size in (*found, *members)}
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
-        query = "SELECT number, session, codec, line, id FROM entry WHERE number > ? ORDER BY number LIMIT ?"
+        query = "SELECT number, codec, line, session, id FROM entry WHERE number > ? ORDER BY number LIMIT ?"
         while True:
             with self._database.open_reader() as rows:
-                page = rows.execute(query, (after, _PAGE)).fetchall()
-                lines = [_line(rows, *row) for row in page if row[1] != NOBODY]
+                page = with_lines(rows, rows.execute(query, (after, _PAGE)).fetchall())
+                lines = [_line(rows, *row) for row in page if row[3] != NOBODY]
             yield from lines
             if not page:
                 return
@@ -97,30 +104,30 @@ class SqlUpkeep(SqlBlobs):
             shared = partial(is_shared, rows)
             packed = PackedLine(BRIDGE, line, {}) if is_bridge(entry) else pack_line(line, shared)
             taken = (place, plain(session), plain(entry.id))
-            rows.execute("DELETE FROM entry WHERE number = ? OR (session = ? AND id = ?)", taken)
+            _drop_entries(rows, "number = ? OR (session = ? AND id = ?)", taken)
             self._take_number(rows, place)
             rows.execute(
                 "INSERT INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
-                (place, plain(session), plain(entry.id), packed.codec, packed.data),
+                (place, plain(session), plain(entry.id), packed.codec, row_line(packed)),
             )
-            put_texts(rows, place, packed)
+            put_line(rows, place, packed)
 
     def requests(self) -> Iterator[tuple[str, int]]:
-        last = ""
-        while page := self._page("SELECT id, sequence FROM request WHERE id > ? ORDER BY id LIMIT ?", last):
-            last = page[-1][0]
-            yield from ((decode_text(request), int(sequence)) for request, sequence in page)
+        for page_behind in (answers_in_texts, answers_in_numbers):
+            last = ""
+            while page := self._answers(page_behind, last):
+                last = page[-1][0]
+                yield from page
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         with self._database.open_writer() as rows:
             self._hold_numbers(rows)
             for name in map(plain, names):
-                rows.execute("DELETE FROM entry WHERE session = ?", (name,))
+                _drop_entries(rows, "session = ?", (name,))
                 rows.execute("DELETE FROM session WHERE name = ?", (name,))
                 rows.execute("DELETE FROM life WHERE session = ?", (name,))
-                rows.execute(
-                    "UPDATE version SET writer = ? WHERE session = ? AND writer = ?", (ARCHIVED, name, INDEXER)
-                )
+                made = f"UPDATE version SET writer = ? WHERE {SESSION} = ? AND writer = ?"  # noqa: S608 -- a constant
+                rows.execute(made, (ARCHIVED, name, INDEXER))
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         secret = self.secret()
@@ -146,6 +153,12 @@ class SqlUpkeep(SqlBlobs):
     def _hold_blob_numbers(self, rows: Rows) -> None:
         """Prevent the reuse of the numbers of blobs about to be deleted."""
 
+    def _answers(
+        self, page_behind: Callable[[Rows, str, int], list[tuple[str, int]]], last: str
+    ) -> list[tuple[str, int]]:
+        with self._database.open_reader() as rows:
+            return page_behind(rows, last, _PAGE)
+
     def _page(self, query: str, after: str | int) -> list[Row]:
         with self._database.open_reader() as rows:
             return rows.execute(query, (after, _PAGE)).fetchall()
@@ -155,7 +168,14 @@ def _table(rows: Rows, query: str) -> dict[str, Any]:
     return {str(name): value for name, value in rows.execute(query).fetchall()}
 
 
-def _line(rows: Rows, number: int, session: str, codec: int, data: bytes, entry_id: str) -> JournalLine:
+def _drop_entries(rows: Rows, wanted: str, values: Sequence[object]) -> None:
+    """Delete the entries that meet a condition, with their lines."""
+    found = rows.execute(f"SELECT number FROM entry WHERE {wanted}", values).fetchall()  # noqa: S608 -- constants
+    LINES.drop(rows, [int(number) for (number,) in found])
+    rows.execute(f"DELETE FROM entry WHERE {wanted}", values)  # noqa: S608 -- constants
+
+
+def _line(rows: Rows, number: int, codec: int, data: bytes, session: str, entry_id: str) -> JournalLine:
     try:
         line = load_line(rows, codec, bytes(data))
         return JournalLine(number, session, line, id=entry_id, texts=tuple(texts_in(codec, bytes(data))))

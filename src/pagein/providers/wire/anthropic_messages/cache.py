@@ -4,6 +4,7 @@ from typing import Final
 
 from pagein.providers.caches.cache_values import LONG, Breakpoint
 from pagein.providers.validity.turns import PromptTurn, TurnPart, Wire
+from pagein.providers.wire.streams.model_reply import Json
 from pagein.providers.wire.wire_format import BreakpointForm, CacheForm
 
 _CACHED: Final = ("tool", "text", "image", "call", "result")
@@ -27,10 +28,15 @@ def _mark(word: str) -> Wire:
     return {"type": "ephemeral", "ttl": "1h"} if word == "1h" else {"type": "ephemeral"}
 
 
+def _miss_question(before: str | None) -> tuple[str, Json]:
+    return "diagnostics", {"previous_message_id": before}
+
+
 FORM: Final = CacheForm(
     "generic:",
     BreakpointForm("cache_control", "text", may_carry, _word, _mark, automatic="cache_control"),
     needs_breakpoints=True,
     depends_on_settings=True,
     takes_ttls=True,
+    miss_question=_miss_question,
 )

@@ -30,6 +30,7 @@ class MessagesReader:
     finished: bool = False
     error: str = ""
     miss: str = ""
+    id: str = ""
 
     def take(self, event: Event) -> None:
         """Read an event."""
@@ -46,7 +47,7 @@ class MessagesReader:
             message = value.get("message")
             self._add_usage(message.get("usage") if isinstance(message, dict) else None)
             self.began = dict(self.usage)
-            self.miss = _cache_miss(message)
+            self.miss, self.id = _cache_miss(message), text_at(message, "id")
         elif kind == "message_delta":
             self._add_usage(value.get("usage"))
             self.stop = text_at(value.get("delta"), "stop_reason") or self.stop
@@ -76,7 +77,14 @@ class MessagesReader:
         is_sum = bool(self.began) and any(one.get("type") == "server_tool_use" for one in blocks)
         first = replace(usage_from(self.began), output=usage.output) if is_sum and usage is not None else None
         return ModelReply(
-            usage, _assistant(blocks) if blocks else None, self.stop, self.finished, self.error, first, miss=self.miss
+            usage,
+            _assistant(blocks) if blocks else None,
+            self.stop,
+            self.finished,
+            self.error,
+            first,
+            miss=self.miss,
+            id=self.id,
         )
 
     def _block(self, index: int) -> dict[str, Any]:
@@ -109,7 +117,12 @@ def whole(value: Json) -> ModelReply:
     usage = value.get("usage")
     told = usage_from(usage) if isinstance(usage, dict) else None
     return ModelReply(
-        told, _assistant(value.get("content")), text_at(value, "stop_reason"), finished=True, miss=_cache_miss(value)
+        told,
+        _assistant(value.get("content")),
+        text_at(value, "stop_reason"),
+        finished=True,
+        miss=_cache_miss(value),
+        id=text_at(value, "id"),
     )
 
 

@@ -1,6 +1,6 @@
 """Why Anthropic Messages requests are refused, as a table from rule id to function.
 
-docs/laws.md defines every id. `docs/reference/rules.md` is generated from this table.
+`docs/reference/rules.md` is generated from this table.
 """
 
 from collections.abc import Mapping
@@ -148,6 +148,11 @@ _CONVERSATION: Final[Mapping[str, ValidityRule]] = {
     ),
     "M26": ValidityRule(
         "no two tools have the same name", request_settings.check_tool_names, (request_settings.SAME_NAME,)
+    ),
+    "M27": ValidityRule(
+        "`diagnostics` names the answer before, or null",
+        request_settings.check_diagnostics,
+        (request_settings.NO_QUESTION, request_settings.NO_NAME),
     ),
 }
 

@@ -1,6 +1,6 @@
 """Why OpenAI Responses requests are refused, as a table from rule id to function.
 
-docs/laws.md defines every id. `docs/reference/rules.md` is generated from this table.
+`docs/reference/rules.md` is generated from this table.
 """
 
 from collections.abc import Mapping

@@ -31,6 +31,7 @@ class ModelReply:
     miss: why the provider says that its cache was missed, in its words; "" if the client did not ask, or there is no reason
     recalls: number of answered recall calls
     shown: the messages of the answer as the client saw them, if recall tools were offered; None for all of `message`
+    id: name of the answer, if the provider explains cache misses by it; that of the first turn
     """
 
     usage: Usage | None = None
@@ -43,6 +44,7 @@ class ModelReply:
     miss: str = ""
     recalls: int = 0
     shown: tuple[bytes, ...] | None = None
+    id: str = ""
 
 
 NO_REPLY: Final = ModelReply()

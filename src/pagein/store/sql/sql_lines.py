@@ -1,0 +1,99 @@
+"""Store the lines of journals in segments (`sql_segments.py`), by the numbers of their entries.
+
+Rules of this file
+------------------
+1. An entry has `IN_SEGMENT` in place of its line while the line is in a segment. A line in the row of the entry counts first.
+2. In the row are: a line of an older store, until it is moved; a line that is no packed line; and a line that was changed after its segment
+   was made. So a change on the path of a call compresses no segment. What the segment still has is the line before the change.
+3. When a text is erased, the earlier line is taken out of its segment too (`LINES.drop`), because it may have the text.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pagein.store.sql.packed_bytes import FRAMED, SHORT, pack_short, unpack_short
+from pagein.store.sql.sql_bundles import REST
+from pagein.store.sql.sql_rows import Row, Rows
+from pagein.store.sql.sql_segments import Segments
+
+IN_SEGMENT: Final = b""
+LINES: Final = Segments("line_segment", pack_short, unpack_short, size=1 << 20, most=4096, ratio=4)
+"""The short forms of lines. They are read one after the other, so their segments are large."""
+_AT_ONCE: Final = 500
+_IN_FULL: Final = f"""SELECT number, line FROM entry WHERE length(line) > 0 AND codec = {FRAMED} AND number > ?
+  ORDER BY number LIMIT {_AT_ONCE}"""  # noqa: S608 -- constants
+_NUMBER, _CODEC, _LINE = 0, 1, 2
+
+
+def with_lines(rows: Rows, found: Sequence[Row]) -> list[Row]:
+    """Return rows of entries with their lines. A line that is missing or damaged stays `IN_SEGMENT`.
+
+    found: rows that begin with the number, the codec and the line
+    """
+    absent = [row[_NUMBER] for row in found if row[_CODEC] == FRAMED and not len(row[_LINE])]
+    if not absent:
+        return list(found)
+    shorts = LINES.load(rows, absent)
+    return [
+        (row[_NUMBER], SHORT, shorts[row[_NUMBER]], *row[_LINE + 1 :])
+        if row[_NUMBER] in shorts and not len(row[_LINE])
+        else row
+        for row in found
+    ]
+
+
+def line_of(rows: Rows, number: int) -> tuple[int, bytes] | None:
+    """Return the codec and the data of the line of an entry; None for a missing entry."""
+    found = rows.execute("SELECT number, codec, line FROM entry WHERE number = ?", (number,)).fetchall()
+    return None if not found else (int((row := with_lines(rows, found)[0])[_CODEC]), bytes(row[_LINE]))
+
+
+def line_sizes(rows: Rows) -> Counter[str]:
+    """Return the stored bytes of the lines in segments, by session. A line takes its share of its segment."""
+    alone = "SELECT session, sum(length(data)) FROM line_segment JOIN entry ON number = first WHERE texts = 1 GROUP BY session"
+    sizes = Counter({str(name): int(size) for name, size in rows.execute(alone).fetchall()})
+    for first, last, texts, size in rows.execute(
+        "SELECT first, last, texts, length(data) FROM line_segment WHERE texts > 1"
+    ).fetchall():
+        counts = "SELECT session, count(*) FROM entry WHERE number >= ? AND number <= ? GROUP BY session"
+        for name, count in rows.execute(counts, (first, last)).fetchall():
+            sizes[str(name)] += size * count // texts
+    return sizes
+
+
+def merge_lines(rows: Rows, *, rest: bool = False) -> int:
+    """Store some lines in a segment, lines in their rows first. Return the number of lines.
+
+    A line in its row before the end of the last segment stays there: it changed after that.
+
+    rest: also lines that fill an eighth of a segment
+    """
+    found = rows.execute(_IN_FULL, (LINES.end(rows),)).fetchall()
+    if not found:
+        return LINES.merge(rows, LINES.size // REST if rest else None)
+    snapshots = _snapshots(rows, [number for number, _ in found])
+    for number, data in found:
+        LINES.put_packed(rows, number, bytes(data))  # a damaged one stays as damaged as it was
+        rows.execute("UPDATE entry SET line = ? WHERE number = ?", (IN_SEGMENT, number))
+    keep_snapshots(rows, snapshots)
+    return len(found)
+
+
+def _snapshots(rows: Rows, numbers: Iterable[int]) -> list[Row]:
+    return list({row[0]: row for number in numbers for row in snapshots_of(rows, number)}.values())
+
+
+def snapshots_of(rows: Rows, number: int) -> list[Row]:
+    """Return the snapshot of the session of an entry. A change of the entry drops it, also a change that says the same."""
+    query = """SELECT session, place, version, codec, data FROM snapshot
+      WHERE session = (SELECT session FROM entry WHERE number = ?)"""
+    return rows.execute(query, (number,)).fetchall()
+
+
+def keep_snapshots(rows: Rows, snapshots: Iterable[Row]) -> None:
+    """Store these snapshots again."""
+    for snapshot in snapshots:
+        rows.execute(
+            "INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)", tuple(snapshot)
+        )
