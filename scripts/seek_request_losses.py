@@ -4,7 +4,8 @@
 
 Each session is drawn with a client, a model, a preset and a provider that keeps its cache entries as documented or not, and is taken to
 end after each of its calls. No HTTP, no store on a disk. Prints how many were tried and the worst of each preset and provider, with its
-seed; exit status 1 where one loses more than 2 %. The same seed draws the same session. `scripts/seek_losses.py` replays
+seed; exit status 1 where one loses more than 2 %. Not counted, and told apart, is the price of the recall tools that a known agent has
+from its first request on. The same seed draws the same session. `scripts/seek_losses.py` replays
 sessions as from their logs; this one sees the bytes, and the recall tools in them.
 """
 
@@ -19,10 +20,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from pagein.policy.eviction.presets import PRESETS, Preset  # noqa: E402 -- the sources beside this script come first
-from pagein.simulator.provider_settings import KEPT, CacheKind  # noqa: E402
-from pagein.testing.made_sessions import change_session, random_session  # noqa: E402
-from pagein.testing.request_losses import RequestLoss, random_manner, request_loss  # noqa: E402
+from pagein.policy.eviction.presets import PRESETS, Preset
+from pagein.simulator.provider_settings import KEPT, CacheKind
+from pagein.testing.made_sessions import change_session, random_session
+from pagein.testing.request_losses import RequestLoss, random_manner, request_loss
 
 MOST = 0.02
 _BATCH = 20
@@ -32,16 +33,21 @@ _COURSES: Sequence[tuple[Preset, CacheKind]] = [(preset, kind) for preset in PRE
 
 @dataclass(slots=True)
 class Found:
-    """What some sessions came to. worst: by preset and provider, with its seed; over: those that lost too much."""
+    """What some sessions came to. worst: by preset and provider, with its seed; over: those that lost too much.
+
+    dearest: the largest loss with the price of the recall tools, with its seed.
+    """
 
     tried: int = 0
     ends: int = 0
     worst: dict[tuple[Preset, CacheKind], tuple[RequestLoss, int]] = field(default_factory=dict)
+    dearest: tuple[float, int] = (0.0, 0)
     over: list[tuple[Preset, CacheKind, RequestLoss, int]] = field(default_factory=list)
 
     def take(self, course: tuple[Preset, CacheKind], loss: RequestLoss, seed: int) -> None:
         """One more session."""
         self.worst[course] = max(self.worst.get(course, (loss, seed)), (loss, seed))
+        self.dearest = max(self.dearest, (loss.whole, seed))
         if loss.share > MOST:
             self.over.append((*course, loss, seed))
 
@@ -49,6 +55,7 @@ class Found:
         """What others found."""
         self.tried, self.ends = self.tried + other.tried, self.ends + other.ends
         self.over += other.over
+        self.dearest = max(self.dearest, other.dearest)
         for course, (loss, seed) in other.worst.items():
             self.worst[course] = max(self.worst.get(course, (loss, seed)), (loss, seed))
 
@@ -95,9 +102,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found.join(one.result())
             if done % 20 == 0:
                 print(f"{found.tried:,} sessions, {len(found.over)} over {MOST:.0%}", file=sys.stderr, flush=True)
-    print(f"{found.tried:,} sessions, each ending after any of its calls ({found.ends:,} ends); {len(found.over)} over {MOST:.0%}")
+    print(
+        f"{found.tried:,} sessions, each ending after any of its calls ({found.ends:,} ends); {len(found.over)} over {MOST:.0%}"
+    )
     for (preset, kind), (loss, seed) in sorted(found.worst.items()):
         print(f"{preset}, {kind}: {loss.share:+.2%} at worst, after call {loss.end} of seed {seed}")
+    print(f"with the recall tools: {found.dearest[0]:+.2%} at worst, by seed {found.dearest[1]}")
     for preset, kind, loss, seed in found.over:
         print(f"    over: {preset}, {kind}, {loss.share:+.2%} after call {loss.end} of seed {seed}")
     return 1 if found.over else 0

@@ -113,6 +113,22 @@ def test_objects_are_chosen(run: Run, asked: list[str], found: list[str]) -> Non
     assert [one["id"] for one in answer(run("objects", *asked, "--json"))["objects"]] == found
 
 
+def test_a_session_is_named_by_its_beginning(run: Run, place: Path) -> None:
+    store = SqliteStore(place)
+    for number, name in enumerate(("fix-1", "fix-1/agent-a", "do-1", "do-2")):
+        session = Draft(id=f"{FILE[:-1]}{number}", type="session", metadata={"session_id": name})
+        store.write(Write(name, session, 5.0, writer=Writer(session=name)))
+    store.close()
+    assert [one["id"] for one in answer(run("objects", "--session", "fix-", "--json"))["objects"]] == [f"{FILE[:-1]}0"]
+    assert "several sessions: do-1, do-2" in str(run("objects", "--session", "do").exception)
+
+
+def test_a_type_that_the_store_has_no_object_of_is_told(run: Run) -> None:
+    for asked in (["objects", "--type", "nots"], ["search", "needle", "--type", "nots"]):
+        assert "no object of the type 'nots'; it has file, note, toolcall" in run(*asked).stderr
+    assert run("search", "nowhere", "--type", "note").stderr == ""
+
+
 def test_objects_come_in_pages(run: Run) -> None:
     first = answer(run("objects", "--limit", "2", "--json"))
     second = answer(run("objects", "--limit", "2", "--before", str(first["next"]), "--json"))

@@ -158,6 +158,7 @@ class OpencodeLike(WritingClient):
         self.file = home / ".local" / "share" / "opencode" / "opencode.db"
         self.file.parent.mkdir(parents=True)
         self.rows, self.forks, self.session = 0, 0, "ses_0"
+        self.places: list[tuple[int, list[tuple[str, str]]]] = [(0, [])]
         with self.database() as database:
             database.execute("CREATE TABLE session (id TEXT PRIMARY KEY, revert TEXT, time_updated INTEGER)")
             database.execute(
@@ -203,6 +204,7 @@ class OpencodeLike(WritingClient):
     def take(self, name: str, text: str) -> None:
         self.update(name, self.tool(name, status="completed", output=text))
         self.seen = [*self.seen, (name, text)]
+        self.places.append((self.rows, self.seen))
 
     def update(self, name: str, part: Mapping[str, Any]) -> None:
         with self.database() as database:
@@ -215,24 +217,15 @@ class OpencodeLike(WritingClient):
         else:
             self.message({"role": "assistant", "summary": True}, {"type": "text", "text": "A summary."})
         self.seen = []
+        self.places.append((self.rows, self.seen))
 
     def go_back(self, luck: random.Random) -> None:
+        last = luck.randint(0, self.rows)
         with self.database() as database:
-            names = [
-                name for (name,) in database.execute("SELECT id FROM message WHERE session_id = ?", (self.session,))
-            ]
-            gone = sorted(names)[luck.randrange(len(names) + 1) :]
-            calls = [
-                call
-                for name in gone
-                for (call,) in database.execute(
-                    "SELECT json_extract(data, '$.callID') FROM part WHERE message_id = ?", (name,)
-                )
-            ]
-            for name in gone:
-                database.execute("DELETE FROM part WHERE message_id = ?", (name,))
-                database.execute("DELETE FROM message WHERE id = ?", (name,))
-        self.seen = [one for one in self.seen if one[0] not in calls]
+            database.execute("DELETE FROM message WHERE session_id = ? AND time_created > ?", (self.session, last))
+            database.execute("DELETE FROM part WHERE message_id NOT IN (SELECT id FROM message)")
+        self.places = [one for one in self.places if one[0] <= last]
+        self.seen = self.places[-1][1]
 
     def fork(self, luck: random.Random) -> None:
         self.forks += 1

@@ -84,15 +84,29 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
 
     query = Query(
         types=frozenset(types or ()),
-        where={} if session is None else {"session": session},
         deleted=None if deleted else False,
         since=moment(since),
         until=moment(until),
         before=before,
         limit=limit,
     )
-    answer = in_archive(store, workspace, lambda archive: commands.objects(archive.objects, query, path))
-    print_answer(answer, show_objects, as_json=as_json)
+
+    def work(archive: "Archive") -> None:
+        answer = commands.objects(archive.objects, query, path, session)
+        if not as_json:
+            _tell_missing_types(archive, types, answer["objects"])
+        print_answer(answer, show_objects, as_json=as_json)
+
+    in_archive(store, workspace, work)
+
+
+def _tell_missing_types(archive: "Archive", types: list[str] | None, found: list[object]) -> None:
+    """Tell on stderr if nothing was found because the store has no object of a type."""
+    from pagein.tools.store_commands import missing_types
+    from pagein.ui.figures import plain
+
+    if types and not found and (told := missing_types(archive.objects, types)):
+        sys.stderr.write(f"pagein: {plain(told)}\n")
 
 
 def search(  # noqa: PLR0913 - a command has as many options as it has
@@ -206,7 +220,10 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     )
 
     def work(archive: "Archive") -> None:
-        print_answer(commands.search(archive.search, asked), show_hits, as_json=as_json)
+        answer = commands.search(archive.search, asked)
+        if not as_json:
+            _tell_missing_types(archive, types, answer["hits"])
+        print_answer(answer, show_hits, as_json=as_json)
         sys.stdout.flush()
         with contextlib.suppress(StoreError):  # the next search looks at more, and misses nothing
             archive.index.catch_up(within=_LINGER)

@@ -135,6 +135,8 @@ class Intake:
             for outcome in spread(take, run.sources()):
                 run.add(outcome)
         run.tell("")
+        while files and not self._terms.looks and self._store.bundle_more(rest=not holds):
+            pass
         if holds and not files:  # a quiet round
             self.flush()
         return tally.report(time.monotonic() - began)

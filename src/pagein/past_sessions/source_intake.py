@@ -37,8 +37,11 @@ _JOURNALED: Final = "a gateway or a program keeps the journal of this session, s
 class IntakeStore(JournalStore, BlobStore, Protocol):
     """A store with journals."""
 
-    def bundle_more(self) -> int:
-        """Store some blobs that are alone together in less room, and return how many."""
+    def bundle_more(self, *, rest: bool = False) -> int:
+        """Store some blobs or lines that are alone together in less room, and return how many.
+
+        rest: also a few, because no more follow soon
+        """
 
     def close(self) -> None:
         """Close files and connections."""

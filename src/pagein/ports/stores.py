@@ -202,10 +202,12 @@ class LayerStore(Protocol):
         """Return the place of the newest entry; 0 for a store without entries."""
         ...
 
-    def bundle_more(self) -> int:
-        """Store some blobs that are alone together in less room, in a short transaction, and return how many.
+    def bundle_more(self, *, rest: bool = False) -> int:
+        """Store some blobs, lines or records that are alone together in less room, in a short transaction, and return how many.
 
         0 if there are too few. No answer changes; meant for the pauses between calls.
+
+        rest: also a few, because no more follow soon
         """
         ...
 

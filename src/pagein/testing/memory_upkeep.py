@@ -115,7 +115,8 @@ class MemoryUpkeep(MemoryJournals):
         del write, number
         return False
 
-    def bundle_more(self) -> int:
+    def bundle_more(self, *, rest: bool = False) -> int:
+        del rest
         return 0
 
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:

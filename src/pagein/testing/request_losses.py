@@ -10,7 +10,7 @@ Evicted texts are never recalled, as in `testing.losses`.
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Final, Literal, TypeAlias
 
@@ -19,13 +19,14 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.send.call import RequestFacts
 from pagein.model.messages import Usage
 from pagein.policy.eviction.presets import PRESETS, Preset
-from pagein.wiring import default_counter
+from pagein.providers.wire.tool_offers import definition
 from pagein.providers.wire.ttl_edits import keepalive_body
 from pagein.simulator.provider_settings import CacheKind
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.testing.documented_bills import PRICES, BilledRequest, DocumentedCache
 from pagein.testing.made_sessions import MadeResult, MadeSession
 from pagein.tools.brief import offers
+from pagein.wiring import default_counter
 
 Api: TypeAlias = Literal["anthropic", "openai_chat"]
 
@@ -130,7 +131,7 @@ class _Client:
         words = _text("You work on a repository.", made.front, manner.ratio)
         tools = [_tool(name, manner.api) for name in _FIELDS] if manner.known else [_tool("lookup", manner.api)]
         self._tools = json.dumps(tools).encode()
-        block = {"type": "text", "text": words}
+        block: dict[str, Any] = {"type": "text", "text": words}
         if manner.marked and manner.marks_front:
             block |= {"cache_control": self._mark}
         self._system = json.dumps([block]).encode()
@@ -235,22 +236,25 @@ def _text(name: str, tokens: int, ratio: float) -> str:
 class RequestLoss:
     """The extra cost over append-only at the worst end of a session, as a share of append-only.
 
-    end: calls up to that end.
+    share: without the price of the recall tools that a known agent has from its first request on.
+    end: calls up to that end. whole: the largest share with that price.
     """
 
     share: float
     end: int = 0
+    whole: float = field(default=0.0, compare=False)
 
 
 def request_loss(made: MadeSession, manner: Manner, preset: Preset, kind: CacheKind = "documented") -> RequestLoss:
     """Return the loss of a session with a preset. kind: how long the provider keeps cache entries."""
     sent = list(_requests(made, manner))
     theirs = list(accumulate(_direct(sent, made, manner, kind)))
-    ours = _curated(sent, made, manner, preset, kind)
-    return max(
-        (RequestLoss(paid / base - 1, end) for end, (base, paid) in enumerate(zip(theirs, ours, strict=True), start=1)),
-        default=RequestLoss(0.0),
-    )
+    ours, has_tools = _curated(sent, made, manner, preset, kind)
+    tools = list(accumulate(_price_of_tools(sent, made, manner, kind))) if has_tools else [0.0] * len(sent)
+    found, whole = RequestLoss(-1.0), -1.0
+    for end, (base, paid, own) in enumerate(zip(theirs, ours, tools, strict=True), start=1):
+        found, whole = max(found, RequestLoss((paid - own) / base - 1, end)), max(whole, paid / base - 1)
+    return replace(found, whole=whole)
 
 
 def _direct(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: CacheKind) -> Iterator[float]:
@@ -259,15 +263,31 @@ def _direct(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: Cach
         yield caches.bill(one, one.body).cost
 
 
+def _price_of_tools(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: CacheKind) -> Iterator[float]:
+    """Yield what the recall tools cost in each request of an append-only client: at most two BIT for each of their tokens.
+
+    What they cost beyond that, because they lift a prompt over the cache's minimum, is not their price.
+    """
+    caches, plain = _Caches(made, manner, kind), _direct(sent, made, manner, kind)
+    own = [definition(one, manner.api) for one in offers(everything=False)]
+    most = 2.0 * sum(len(json.dumps(one)) for one in own) / manner.ratio
+    for one, cost in zip(sent, plain, strict=True):
+        told = json.loads(one.body)
+        yield min(most, caches.bill(one, json.dumps({**told, "tools": [*told["tools"], *own]}).encode()).cost - cost)
+
+
 def _curated(
     sent: Sequence[_Sent], made: MadeSession, manner: Manner, preset: Preset, kind: CacheKind
-) -> Iterator[float]:
-    """Yield the cost up to each call, with the keep-alive request that goes out if no other call follows."""
+) -> tuple[Sequence[float], bool]:
+    """Return the cost up to each call, with the keep-alive request that goes out if no other call follows, and whether a
+    known agent had the recall tools from its first request on.
+    """
     chosen = PRESETS[preset]
     residency = replace(chosen.residency, arguments=chosen.masked_in(chosen.arguments))
     caches, spent, kept = _Caches(made, manner, kind), 0.0, 0.0
+    costs: list[float] = []
     facts = RequestFacts(documented=kind == "documented", guarded=manner.guarded)
-    tools = offers(everything=False)
+    tools, has_tools = offers(everything=False), False
     with Engine(blobs=MemoryStore(), counter=default_counter(), settings=Settings(residency)) as engine:
         for place, one in enumerate(sent):
             lasting = max(0.0, _MOST - kept) if manner.keeps else 0.0
@@ -278,21 +298,23 @@ def _curated(
                 raise RuntimeError(prepared.failure)
             billed = caches.bill(one, prepared.body)
             spent += billed.cost
+            has_tools = has_tools or (manner.known and not place and bool(prepared.offered))
             usage = Usage(
                 billed.fresh, billed.read, billed.written + billed.written_1h, billed.written_1h, billed.output
             )
             keep = engine.observe(prepared, ClientAnswer(usage, (one.answer,))).keep
             body = None if keep is None else keepalive_body(prepared.body, manner.api, (one.answer,))
             if keep is None or body is None:
-                yield spent
+                costs.append(spent)
                 continue
             is_sent = place + 1 < len(sent) and sent[place + 1].at > keep.at
             pinged = caches.of(one.model).bill(body, keep.at, 1, keeps=is_sent)
-            yield spent + pinged.cost
+            costs.append(spent + pinged.cost)
             if is_sent:
                 spent, kept = spent + pinged.cost, kept + pinged.cost
                 told = Usage(pinged.fresh, pinged.read, pinged.written + pinged.written_1h, pinged.written_1h, 1)
                 engine.note_keepalive(prepared, told, keep.at)
+    return costs, has_tools
 
 
 class _Caches:

@@ -3,12 +3,13 @@
 The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/reference/answers.md. Times are seconds since 1970.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from pagein.engine.recall.named_objects import (
+    SESSIONS,
     Paths,
     VersionChoice,
     as_given,
@@ -18,9 +19,10 @@ from pagein.engine.recall.named_objects import (
     version_of_object,
 )
 from pagein.engine.recall.stored_chats import TurnPlace, TurnPlaces, turn_in
-from pagein.errors import NotRecallable
+from pagein.errors import BadInput, NotRecallable
 from pagein.model.links import Backlink
 from pagein.model.names import ContentHash
+from pagein.model.object_types import TYPES
 from pagein.model.references import Reference, reference_to_fields
 from pagein.model.search_query import Hit, Results, Search
 from pagein.model.values import Fields, Value
@@ -32,17 +34,21 @@ from pagein.ports import ObjectStore
 
 Answer: TypeAlias = dict[str, Any]
 _PAGE: Final = 200
+_NAMED: Final = 3
 
 
-def objects(store: ObjectStore, query: Query, path: str | None = None) -> Answer:
+def objects(store: ObjectStore, query: Query, path: str | None = None, session: str | None = None) -> Answer:
     """Return the newest versions of the matching objects, the latest by time first, without reading content.
 
     Old sessions may be taken in after new ones, so this is not the order of the store.
 
     path: as in a search
+    session: the name of the session that wrote them; a unique beginning is enough
 
     Shape: `{"objects": [...], "next": sequence or null}`.
     """
+    if session is not None:
+        query = replace(query, where={**query.where, "session": _session_named(store, session)})
     limit = query.limit or _PAGE
     each = _by_time(store, query, limit + 1 if path is None else _PAGE)
     found = list(islice((one for one in each if path is None or _lies_at(one, path)), limit + 1))
@@ -51,6 +57,30 @@ def objects(store: ObjectStore, query: Query, path: str | None = None) -> Answer
         "objects": [describe_version(version) for version in shown],
         "next": shown[-1].sequence if len(found) > limit else None,
     }
+
+
+def _session_named(store: ObjectStore, beginning: str) -> str:
+    """Return the name of a session, without its sub-agents; what was given, if no session has such a name. Raises BadInput for several."""
+    found = store.objects(Query(types=SESSIONS, under=("session_id", beginning), limit=_PAGE))
+    names = sorted({str(one.metadata.get("session_id")) for one in found})
+    if beginning in names or not names:
+        return beginning
+    if any(not name.startswith(f"{names[0]}/") for name in names[1:]):
+        raise BadInput(f"{beginning!r} is the beginning of several sessions: {', '.join(names[:_NAMED])}")
+    return names[0]
+
+
+def missing_types(store: ObjectStore, types: Iterable[str]) -> str:
+    """Return in words which of these types the store has no object of, and which it has; "" if it has all."""
+    missing = [one for one in types if not _has(store, one)]
+    if not missing:
+        return ""
+    there = ", ".join(one for one in TYPES if _has(store, one)) or "none"
+    return f"the store has no object of the type {', '.join(map(repr, missing))}; it has {there}"
+
+
+def _has(store: ObjectStore, type_: str) -> bool:
+    return bool(store.objects(Query(types=frozenset((type_,)), deleted=None, limit=1)))
 
 
 def _by_time(store: ObjectStore, query: Query, size: int) -> Iterator[Version]:

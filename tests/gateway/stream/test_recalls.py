@@ -25,7 +25,11 @@ from pagein.simulator import SimulatedProvider
 
 # previews whatever they cost: what is tested here is their recall
 PREVIEWED = Settings(Residency(economics=None, batch_tokens=40_000))
-BASH = {"name": "Bash", "description": "run", "input_schema": {"type": "object", "properties": {"command": {}}}}
+BASH = {
+    "name": "Bash",
+    "description": "Run a command. " * 2800,  # as large as the prompt of an agent, which has the recall tools at once
+    "input_schema": {"type": "object", "properties": {"command": {}}},
+}
 PEEK = {"tool": "peek", "args": {"id": "{{id}}", "line": 199, "lines": 2}}
 CAPTURE = {"capture": {"id": 'peek\\("(pg-[0-9a-f-]+)"\\)'}}
 CALL = {"tool": "Bash", "args": {"command": "make all"}}

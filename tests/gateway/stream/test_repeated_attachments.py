@@ -19,7 +19,7 @@ def text(words: str) -> dict[str, Any]:
 
 
 def begun(at: Stage) -> Agent:
-    agent = at.agent("look", SCRIPT, tools=(tool("Bash", 300), tool("Read", 300)))
+    agent = at.agent("look", SCRIPT, tools=(tool("Bash", 1500), tool("Read", 1500)))
     agent.messages = [{"role": "user", "content": [text(NOTES), text(str(agent.messages[0]["content"]))]}]
     return agent
 

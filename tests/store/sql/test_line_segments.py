@@ -98,6 +98,15 @@ def test_segments_change_no_answer_and_take_less_room(store: Store) -> None:
     assert (line.texts, line.line) == ((ContentHash.of(LONG.encode()),), encode_entry(shown(99, LONG)))
 
 
+def test_a_rest_is_compressed_too_if_it_is_no_trifle(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pagein.store.sql.sql_lines.LINES", replace(LINES, size=16_000))
+    store.append("one", [said(number) for number in range(1, 5)])
+    assert store.bundle_more(rest=True) == 0
+    store.append("one", [said(number) for number in range(5, 40)])
+    assert (store.bundle_more(), store.bundle_more(rest=True)) == (0, 39)
+    assert list(store.entries("one")) == [said(number) for number in range(1, 40)]
+
+
 def test_an_entry_that_is_appended_again_stays(store: Store) -> None:
     entries = [said(number) for number in range(1, 45)]
     store.append("one", entries)

@@ -132,12 +132,11 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     if scene.previewed:
         account = account_after_previews(account, scene.previewed, scene.residency, state.scale)
     account = replace(account, saved=account.saved - scene.paid)
-    planned, is_short = _plan(scene, moment, account)
+    planned = _plan(scene, moment, account)
     is_feared = _is_full(scene, moment, 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out))
     whole, is_waiting = list[TurnRemoval](), False
     if is_feared and not state.hand.off:
         planned, whole, is_waiting = _plan_overflow(scene, moment, account, planned)
-        is_short = is_short and is_waiting
     calls, planned = _calls_in(state, whole), _with_uncached(scene, moment, planned)
     files, objection = scene.files, None
     leaving: Sequence[EvictionCandidate] = ()
@@ -171,8 +170,9 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     gain = sum(one.resident.gain for one in leaving) - sum(one.place.tokens for one in back)
     gain += sum(one.gain for one in whole)
     account = planned.alone if opened is None else planned.account
-    is_crowded = not is_waiting and _is_full(scene, moment, gain)
-    return EvictionOutcome(opened, failure or None, account, is_crowded, is_short and not back)
+    return EvictionOutcome(
+        opened, failure or None, account, not is_waiting and _is_full(scene, moment, gain), planned.is_short
+    )
 
 
 def _without_servers(scene: Scene) -> Scene:
@@ -289,8 +289,8 @@ def _with_turns(
 # --- evictions ---
 
 
-def _plan(scene: Scene, moment: Moment, account: Account) -> tuple[EpochPlan, bool]:
-    """Return the plan, and whether its rewrite has the short TTL: where that leaves enough in hand."""
+def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
+    """Return the plan: at the short TTL's price, where that leaves enough in hand, else at the client's."""
     short, prices = scene.rewrite, scene.residency.economics
     if short is not None and prices is not None and prices.uncached is None:
         # the prompt prefix keeps the client's TTL
@@ -299,8 +299,8 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> tuple[EpochPlan, bo
         if planned.epoch is not None:
             gain = sum(one.gain for one in planned.epoch.page_out)
             if short.is_covered(max(0.0, planned.alone.saved - planned.account.saved), moment.scale * gain):
-                return planned, True
-    return _plan_at(scene, scene.residency, moment, account), False
+                return replace(planned, is_short=True)
+    return _plan_at(scene, scene.residency, moment, account)
 
 
 def _plan_at(scene: Scene, settings: Residency, moment: Moment, account: Account) -> EpochPlan:

@@ -153,7 +153,8 @@ def with_back(
     epoch = planned.epoch or Epoch(coming[0].message, (), reason)
     epoch = replace(epoch, reason=reason) if epoch.reason in UNCACHED else epoch
     first = min(epoch.frontier, *(one.message for one in coming))
-    return _charge_plan(replace(planned, epoch=replace(epoch, frontier=first)), settings, moment, coming)
+    whole = replace(planned, epoch=replace(epoch, frontier=first), is_short=False)
+    return _charge_plan(whole, settings, moment, coming)
 
 
 def _charge_plan(planned: EpochPlan, settings: Residency, moment: Moment, coming: Sequence[Back] = ()) -> EpochPlan:

@@ -67,7 +67,7 @@ PRESETS: Final[Mapping[Preset, ResidencyPreset]] = {
         ),
         ResidencyPreset(
             "thrifty",
-            "lowest bill: also reads of the current task leave, so more edits must recall the text that they quote, and unused tools wait for a search",
+            "lowest bill: reads and outputs leave sooner still, so more edits must recall the text that they quote, and unused tools wait for a search",
             replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves", shown_once=500),
             AT_ONCE,
             "guarded",

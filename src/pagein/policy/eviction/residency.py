@@ -143,11 +143,13 @@ class EpochPlan:
     """The decision before a call: an epoch or None, with the account of the call.
 
     account: the account with the epoch. alone: the account without the epoch.
+    is_short: whether the rewrite is priced for a shorter TTL than the client's.
     """
 
     epoch: Epoch | None
     account: Account
     alone: Account
+    is_short: bool = False
 
 
 def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:

@@ -23,8 +23,8 @@ from pagein.model.entries import InsertEntry, NoteEntry, PagedOut, RequestSent
 from pagein.model.journal_notes import ClientNote, ShownOnceNote, UsageNote
 from pagein.model.messages import Message, ToolCall, ToolResult, Usage
 from pagein.policy.clients.window_files import NO_CHAINS
-from pagein.policy.economics.decision_prices import economics_of, waits_for_marks
 from pagein.policy.economics.cache_lifetimes import ShortRewrite
+from pagein.policy.economics.decision_prices import economics_of, waits_for_marks
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.stubs.previews import Previews, preview
 from pagein.policy.stubs.recall_ways import TOOLS

@@ -111,9 +111,9 @@ class SqlBlobs:
         count, size = found if found is not None else (0, 0)
         return int(count or 0), int(size)
 
-    def bundle_more(self) -> int:
+    def bundle_more(self, *, rest: bool = False) -> int:
         with self._database.open_reader() as rows:
-            contents = waiting_contents(rows, lambda number: _load_number(rows, number))
+            contents = waiting_contents(rows, lambda number: _load_number(rows, number), rest=rest)
             older = rows.execute("SELECT 1 FROM unsealed LIMIT 1").fetchone() if not contents else None
         if not contents and older is None:
             return 0

@@ -32,6 +32,8 @@ _SIZE: Final = 1 << 22
 """Bytes of the contents of a bundle: more would be smaller, but a single blob would take longer to read."""
 _PACKED: Final = 1 << 19
 """Stored bytes of waiting blobs that make a bundle. Contents that pack small are versions of one another, and are read faster."""
+REST: Final = 8
+"""The part of a bundle that a rest must fill: many small bundles would take more room."""
 _MOST: Final = 4096
 _OLDER: Final = 24
 _AT_ONCE: Final = 500
@@ -55,13 +57,14 @@ class Bundle:
     members: Sequence[tuple[int, bytes]]
 
 
-def waiting_contents(rows: Rows, load: Callable[[int], bytes]) -> dict[int, bytes]:
+def waiting_contents(rows: Rows, load: Callable[[int], bytes], *, rest: bool = False) -> dict[int, bytes]:
     """Return the contents of the oldest waiting blobs, by number; none until they fill a bundle.
 
     load: returns the content of a blob by number; raises DamagedBlob
+    rest: also blobs that fill an eighth of a bundle
     """
     ready = rows.execute(_READY, (_MOST,)).fetchone()
-    if ready is None or (ready[0] < _MOST and ready[1] < _PACKED):
+    if ready is None or (ready[0] < _MOST and ready[1] < (_PACKED // REST if rest else _PACKED)):
         return {}
     contents: dict[int, bytes] = {}
     size = stored = 0

@@ -82,12 +82,12 @@ class SqlJournals(SqlBlobs):
             last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (name,)).fetchone()
         return 0 if last is None else int(last[0])
 
-    def bundle_more(self) -> int:
-        done = super().bundle_more()
+    def bundle_more(self, *, rest: bool = False) -> int:
+        done = super().bundle_more(rest=rest)
         if done:
             return done
         with self._database.open_writer() as rows:
-            return merge_lines(rows)
+            return merge_lines(rows, rest=rest)
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         with self._database.open_writer() as rows:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pagein.store.sql.packed_bytes import FRAMED, SHORT, pack_short, unpack_short
+from pagein.store.sql.sql_bundles import REST
 from pagein.store.sql.sql_rows import Row, Rows
 from pagein.store.sql.sql_segments import Segments
 
@@ -61,14 +62,16 @@ def line_sizes(rows: Rows) -> Counter[str]:
     return sizes
 
 
-def merge_lines(rows: Rows) -> int:
+def merge_lines(rows: Rows, *, rest: bool = False) -> int:
     """Store some lines in a segment, lines in their rows first. Return the number of lines.
 
     A line in its row before the end of the last segment stays there: it changed after that.
+
+    rest: also lines that fill an eighth of a segment
     """
     found = rows.execute(_IN_FULL, (LINES.end(rows),)).fetchall()
     if not found:
-        return LINES.merge(rows)
+        return LINES.merge(rows, LINES.size // REST if rest else None)
     snapshots = _snapshots(rows, [number for number, _ in found])
     for number, data in found:
         LINES.put_packed(rows, number, bytes(data))  # a damaged one stays as damaged as it was

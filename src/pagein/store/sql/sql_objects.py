@@ -58,8 +58,8 @@ _PACKING: Final = (merge_records, pack_references, move_answers, shorten_session
 class SqlObjects(SqlBlobs):
     """An ObjectStore in a SQL database."""
 
-    def bundle_more(self) -> int:
-        done = super().bundle_more()
+    def bundle_more(self, *, rest: bool = False) -> int:
+        done = super().bundle_more(rest=rest)
         if done:
             return done
         with self._database.open_writer() as rows:

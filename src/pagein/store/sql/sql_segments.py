@@ -93,15 +93,19 @@ class Segments:
             if not gone.isdisjoint(texts):
                 self._replace(rows, found, {number: text for number, text in texts.items() if number not in gone})
 
-    def merge(self, rows: Rows) -> int:
-        """Merge the oldest single texts into a segment. Return their number; 0 until the texts fill a segment."""
+    def merge(self, rows: Rows, least: int | None = None) -> int:
+        """Merge the oldest single texts into a segment. Return their number; 0 until the texts fill a segment.
+
+        least: bytes of texts that are enough, instead of `size`
+        """
+        least = self.size if least is None else least
         behind = self.end(rows)
         query = f"""SELECT count(*), coalesce(sum(length(data)), 0) FROM (
             SELECT data FROM {self.table} WHERE texts = 1 AND first > ? ORDER BY first LIMIT ?) AS waiting"""  # noqa: S608 -- a constant
         ready = rows.execute(query, (behind, self.most)).fetchone()
-        if ready is None or (ready[0] < self.most and ready[1] * self.ratio < self.size):
+        if ready is None or (ready[0] < self.most and ready[1] * self.ratio < least):
             return 0
-        texts = self._waiting(rows, behind)
+        texts = self._waiting(rows, behind, least)
         if not texts:
             return 0
         first, end = min(texts), max(texts)
@@ -114,7 +118,7 @@ class Segments:
         last = rows.execute(f"SELECT max(last) FROM {self.table} WHERE texts > 1").fetchone()  # noqa: S608 -- a constant
         return -1 if last is None or last[0] is None else int(last[0])
 
-    def _waiting(self, rows: Rows, behind: int) -> dict[int, bytes]:
+    def _waiting(self, rows: Rows, behind: int, least: int) -> dict[int, bytes]:
         """Return the texts of the next segment, of single texts behind a number; none until they fill it.
 
         A damaged text stays alone, so that it hides no other. A segment ends before it, and the next begins after it.
@@ -136,7 +140,7 @@ class Segments:
                 size += len(text)
                 if len(texts) > 1 and (size >= self.size or len(texts) >= self.most):
                     return texts
-        return {}
+        return texts if len(texts) > 1 and size >= least else {}
 
     def _around(self, rows: Rows, number: int) -> Row | None:
         """Return the segment with this number in its range, if any."""

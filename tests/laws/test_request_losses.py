@@ -1,0 +1,69 @@
+"""Law 5 in the bytes of requests, charged by a price model that shares no code with pagein (`scripts/seek_request_losses.py`)."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from pagein.policy.eviction.presets import PRESETS
+from pagein.simulator.provider_settings import KEPT, CacheKind
+from pagein.testing.documented_bills import DocumentedCache
+from pagein.testing.made_sessions import MadeCall, MadeResult, MadeSession, random_session
+from pagein.testing.request_losses import Manner, random_manner, request_loss
+
+MOST = 0.02
+KINDS: tuple[CacheKind, ...] = tuple(KEPT)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_drawn_session_is_made_dearer(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
+    made, manner, preset = random_session(chance), random_manner(chance), [*PRESETS][seed % len(PRESETS)]
+    loss = request_loss(made, manner, preset, KINDS[seed // 3 % len(KINDS)])
+    assert loss.share <= MOST, (loss, manner, made)
+
+
+@pytest.mark.parametrize("front", [3700, 3900, 3970])
+@pytest.mark.parametrize("hour", [False, True])
+def test_the_recall_tools_lift_no_prompt_over_the_minimum_of_the_cache(front: int, *, hour: bool) -> None:
+    """Before, the first call cost up to twice as much: the prompt was written to the cache, which the client's never was."""
+    steps = (MadeCall((MadeResult("run", 20),), words=5, output=9), MadeCall(output=9))
+    made = MadeSession("claude-opus-4-6", hour, is_sub=False, front=front, warm=0.0, steps=steps)
+    manner = Manner("claude-opus-4-6", known=True, marked=1, marks_front=True, ratio=4.0, keeps=False, guarded=False)
+    assert request_loss(made, manner, "careful").whole <= MOST
+
+
+def _body(*sizes: int, marks: dict[int, str]) -> bytes:
+    """A request of blocks of these sizes in tokens of a character each, with breakpoints at some."""
+    blocks: list[dict[str, Any]] = []
+    for place, size in enumerate(sizes):
+        block: dict[str, Any] = {"type": "text", "text": ""}
+        block["text"] = f"{place:05d}".ljust(size - len(json.dumps(block)), "x")
+        if place in marks:
+            block["cache_control"] = {"type": "ephemeral"} | ({"ttl": "1h"} if marks[place] == "1h" else {})
+        blocks.append(block)
+    return json.dumps({"model": "m", "messages": [{"role": "user", "content": blocks}]}).encode()
+
+
+def test_the_price_model_charges_both_lifetimes_as_documented() -> None:
+    cache = DocumentedCache("claude-sonnet-4-5", 1.0)
+    cache.bill(_body(2000, marks={0: "5m"}), 0.0, 0)
+    billed = cache.bill(_body(2000, 3000, 2000, 400, marks={1: "1h", 2: "5m"}), 10.0, 0)
+    assert billed.cost == pytest.approx(0.1 * 2000 + 2 * 3000 + 1.25 * 2000 + 400)  # V3
+    assert (billed.read, billed.written_1h, billed.written, billed.fresh) == (2000, 3000, 2000, 400)
+
+
+@pytest.mark.parametrize(("kind", "reads"), [("documented", [0, 3000, 3000, 0]), ("unrefreshed", [0, 3000, 0, 0])])
+def test_the_price_model_ends_entries_as_the_provider_does(kind: CacheKind, reads: list[int]) -> None:
+    cache, body = DocumentedCache("claude-sonnet-4-5", 1.0, kind), _body(3000, marks={0: "5m"})
+    assert [cache.bill(body, at, 0).read for at in (0.0, 299.0, 590.0, 900.0)] == reads  # V20
+
+
+def test_the_price_model_looks_back_over_twenty_blocks_and_keeps_the_minimum() -> None:
+    for blocks, read in ((35, 16_000), (36, 0)):
+        cache = DocumentedCache("claude-sonnet-4-5", 1.0)
+        cache.bill(_body(*[1000] * 16, marks={15: "5m"}), 0.0, 0)
+        assert cache.bill(_body(*[1000] * blocks, marks={blocks - 1: "5m"}), 1.0, 0).read == read  # V17
+    small = DocumentedCache("claude-sonnet-4-5", 1.0).bill(_body(500, marks={0: "5m"}), 0.0, 0)
+    assert (small.written, small.fresh) == (0, 500)  # V19
