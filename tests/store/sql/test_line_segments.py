@@ -198,6 +198,9 @@ def test_lines_of_an_older_form_move_in_the_pauses(tmp_path: Path) -> None:
         rows.execute("DROP TABLE line_segment")
         rows.execute("DROP INDEX entry_in_full")
         rows.execute("DROP TABLE unsealed")
+        rows.execute("DROP INDEX version_with_session")
+        rows.execute("DROP TABLE writer_session")
+        rows.execute("ALTER TABLE version DROP COLUMN of_session")
         rows.execute(
             "DELETE FROM migration WHERE number >= (SELECT number FROM migration WHERE name = ?)",
             ("segments of journal lines",),
