@@ -121,7 +121,8 @@ RECORD_TABLES: Final = (
 )
 SESSION_TABLE: Final = (
     # of_session: number of the session of a version's writer: the names were a quarter of the rows
-    "CREATE TABLE writer_session(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    # kind: with it, no other table has rows of this shape
+    "CREATE TABLE writer_session(number INTEGER PRIMARY KEY, kind INTEGER NOT NULL DEFAULT 0, name TEXT NOT NULL UNIQUE)",
     "ALTER TABLE version ADD COLUMN of_session INTEGER",
     # versions of an older form, with the name in their row
     "CREATE INDEX version_with_session ON version(sequence) WHERE session IS NOT NULL",

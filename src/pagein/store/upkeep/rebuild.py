@@ -132,7 +132,7 @@ def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None
                 (one.row, one.key["session"], one.key["id"], _LOST_LINE),
             )
         elif one.table == "writer_session":
-            rows.execute("INSERT OR IGNORE INTO writer_session VALUES(?, ?)", (one.row, one.key["name"]))
+            rows.execute("INSERT OR IGNORE INTO writer_session(number, name) VALUES(?, ?)", (one.row, one.key["name"]))
 
 
 def _note_texts(rows: sqlite3.Connection) -> None:
