@@ -20,10 +20,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from pagein.policy.eviction.presets import PRESETS, Preset  # noqa: E402 -- the sources beside this script come first
-from pagein.simulator.provider_settings import KEPT, CacheKind  # noqa: E402
-from pagein.testing.made_sessions import change_session, random_session  # noqa: E402
-from pagein.testing.request_losses import RequestLoss, random_manner, request_loss  # noqa: E402
+from pagein.policy.eviction.presets import PRESETS, Preset
+from pagein.simulator.provider_settings import KEPT, CacheKind
+from pagein.testing.made_sessions import change_session, random_session
+from pagein.testing.request_losses import RequestLoss, random_manner, request_loss
 
 MOST = 0.02
 _BATCH = 20
@@ -102,7 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found.join(one.result())
             if done % 20 == 0:
                 print(f"{found.tried:,} sessions, {len(found.over)} over {MOST:.0%}", file=sys.stderr, flush=True)
-    print(f"{found.tried:,} sessions, each ending after any of its calls ({found.ends:,} ends); {len(found.over)} over {MOST:.0%}")
+    print(
+        f"{found.tried:,} sessions, each ending after any of its calls ({found.ends:,} ends); {len(found.over)} over {MOST:.0%}"
+    )
     for (preset, kind), (loss, seed) in sorted(found.worst.items()):
         print(f"{preset}, {kind}: {loss.share:+.2%} at worst, after call {loss.end} of seed {seed}")
     print(f"with the recall tools: {found.dearest[0]:+.2%} at worst, by seed {found.dearest[1]}")

@@ -89,8 +89,10 @@ def test_recalls_stand_below_the_store_only_if_asked_for() -> None:
     told["recalls"] |= {"usd": 5.0, "recalled_usd": 0.025, "drawn_usd": 0.1}
     assert status_lines(told, 0).splitlines()[-4:] == [
         *counts,
-        "  the recalls cost about $0.0250 (0.5 % of $5.00), the drawn ones would cost $0.10 (2.0 %): with recalls as in this store, a "
-        "replay's bill would be 1.5 % lower",
+        (
+            "  the recalls cost about $0.0250 (0.5 % of $5.00), the drawn ones would cost $0.10 (2.0 %): with recalls as in this store, a "
+            "replay's bill would be 1.5 % lower"
+        ),
     ]
 
 

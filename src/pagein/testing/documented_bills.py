@@ -180,7 +180,7 @@ def _blocks(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield message["role"], message
 
 
-def _unmarked(value: Any) -> Any:
+def _unmarked(value: object) -> object:
     """Return a JSON value without breakpoints."""
     if isinstance(value, dict):
         return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}

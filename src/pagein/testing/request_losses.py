@@ -19,7 +19,6 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.send.call import RequestFacts
 from pagein.model.messages import Usage
 from pagein.policy.eviction.presets import PRESETS, Preset
-from pagein.wiring import default_counter
 from pagein.providers.wire.tool_offers import definition
 from pagein.providers.wire.ttl_edits import keepalive_body
 from pagein.simulator.provider_settings import CacheKind
@@ -27,6 +26,7 @@ from pagein.store.memory.memory_store import MemoryStore
 from pagein.testing.documented_bills import PRICES, BilledRequest, DocumentedCache
 from pagein.testing.made_sessions import MadeResult, MadeSession
 from pagein.tools.brief import offers
+from pagein.wiring import default_counter
 
 Api: TypeAlias = Literal["anthropic", "openai_chat"]
 
@@ -131,7 +131,7 @@ class _Client:
         words = _text("You work on a repository.", made.front, manner.ratio)
         tools = [_tool(name, manner.api) for name in _FIELDS] if manner.known else [_tool("lookup", manner.api)]
         self._tools = json.dumps(tools).encode()
-        block = {"type": "text", "text": words}
+        block: dict[str, Any] = {"type": "text", "text": words}
         if manner.marked and manner.marks_front:
             block |= {"cache_control": self._mark}
         self._system = json.dumps([block]).encode()
@@ -263,9 +263,7 @@ def _direct(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: Cach
         yield caches.bill(one, one.body).cost
 
 
-def _price_of_tools(
-    sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: CacheKind
-) -> Iterator[float]:
+def _price_of_tools(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: CacheKind) -> Iterator[float]:
     """Yield what the recall tools cost in each request of an append-only client: at most two BIT for each of their tokens.
 
     What they cost beyond that, because they lift a prompt over the cache's minimum, is not their price.

@@ -36,7 +36,12 @@ class Chat:
     key = "messages"
 
     def body(self) -> dict[str, Any]:
-        tools = [{"type": "function", "function": {"name": "Bash", "description": BASH["description"], "parameters": PARAMETERS}}]
+        tools = [
+            {
+                "type": "function",
+                "function": {"name": "Bash", "description": BASH["description"], "parameters": PARAMETERS},
+            }
+        ]
         more = {"stream": True, "stream_options": {"include_usage": True}} if self.stream else {}
         return {"model": "gpt-5.1", "messages": self.items, "tools": tools, **more}
 
@@ -83,7 +88,15 @@ class Responses:
     key = "input"
 
     def body(self) -> dict[str, Any]:
-        tools = [{"type": "function", "name": "Bash", "description": BASH["description"], "parameters": PARAMETERS, "strict": False}]
+        tools = [
+            {
+                "type": "function",
+                "name": "Bash",
+                "description": BASH["description"],
+                "parameters": PARAMETERS,
+                "strict": False,
+            }
+        ]
         more = {"stream": True} if self.stream else {}
         include = ["reasoning.encrypted_content"]
         return {"model": "gpt-5.1", "input": self.items, "tools": tools, "store": False, "include": include, **more}

@@ -95,9 +95,7 @@ class _RecallCounter:
         """Count an entry."""
         match body:
             case RequestSent():
-                due = self._stress.due(self.calls)
-                self._drawn.update(due)
-                self._due += due
+                self._due += self._stress.due(self.calls)
                 self.calls += 1
             case PreviewEntry(paged=paged):
                 for one in paged:
@@ -106,23 +104,25 @@ class _RecallCounter:
                 for one in paged:
                     self._stress.draw(self.calls, self._number_of(one, self.evicted))
             case RecallEntry(object_id=object_id):
-                self._recall(object_id)
+                self._recall((object_id,))
             case NoteEntry(note=RecallNote(objects=objects)):
-                for name in objects:
-                    self._recall(name)
+                self._recall(objects)
             case NoteEntry(note=PrefixDigests(model=model)):
                 self._model = model or self._model
-            case NoteEntry(note=UsageNote(usage=usage)):
-                self._usage = usage
-                self.usd += self._dollars(usage)
-                self.charge()
-            case NoteEntry(note=FurtherUsageNote(usage=usage)):
-                self.usd += self._dollars(usage)
+            case NoteEntry(note=UsageNote() | FurtherUsageNote() as told):
+                self._bill(told)
             case _:
                 pass
 
+    def _bill(self, told: UsageNote | FurtherUsageNote) -> None:
+        self.usd += self._dollars(told.usage)
+        if isinstance(told, UsageNote):
+            self._usage = told.usage
+            self.charge()
+
     def charge(self) -> None:
         """Price the recalls since the last reported usage."""
+        self._drawn.update(self._due)
         by_number = {number: one for kind in (self.evicted, self.previewed) for one, number in kind.items()}
         self.drawn_usd += sum(self._price(by_number[one]) for one in self._due)
         self.recalled_usd += sum(map(self._price, self._asked))
@@ -133,10 +133,9 @@ class _RecallCounter:
         drawn = self._drawn.intersection(absent.values())
         return RecallCount(len(absent), len(self._recalled.intersection(absent)), len(drawn))
 
-    def _recall(self, object_id: str) -> None:
-        self._recalled.add(object_id)
-        if object_id in self._tokens:
-            self._asked.append(object_id)
+    def _recall(self, objects: Iterable[str]) -> None:
+        self._recalled.update(objects)
+        self._asked += [one for one in objects if one in self._tokens]
 
     def _price(self, object_id: str) -> float:
         text = round(min(SLICE_TOKENS, self._tokens[object_id]))
