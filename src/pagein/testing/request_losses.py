@@ -89,7 +89,7 @@ def random_manner(chance: random.Random) -> Manner:
 
 
 @dataclass(slots=True)
-class _Sent:
+class _ClientRequest:
     """A request of the client. at: seconds since 1970. answer: the answer as the client sends it back; output: its tokens."""
 
     at: float
@@ -99,7 +99,7 @@ class _Sent:
     output: int
 
 
-def _requests(made: MadeSession, manner: Manner) -> Iterator[_Sent]:
+def _requests(made: MadeSession, manner: Manner) -> Iterator[_ClientRequest]:
     client = _Client(made, manner)
     now, is_over = BEGIN, True
     for number, step in enumerate(made.steps):
@@ -114,7 +114,7 @@ def _requests(made: MadeSession, manner: Manner) -> Iterator[_Sent]:
         body = client.body(model)
         calls = [(f"call_{number}_{place}", one) for place, one in enumerate(step.results)]
         answer = client.answer(number, calls)
-        yield _Sent(now, model, body, answer, step.output)
+        yield _ClientRequest(now, model, body, answer, step.output)
         now += step.thought + step.took
         client.take(answer, calls)
         is_over = not calls
@@ -257,13 +257,15 @@ def request_loss(made: MadeSession, manner: Manner, preset: Preset, kind: CacheK
     return replace(found, whole=whole)
 
 
-def _direct(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: CacheKind) -> Iterator[float]:
+def _direct(sent: Sequence[_ClientRequest], made: MadeSession, manner: Manner, kind: CacheKind) -> Iterator[float]:
     caches = _Caches(made, manner, kind)
     for one in sent:
         yield caches.bill(one, one.body).cost
 
 
-def _price_of_tools(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: CacheKind) -> Iterator[float]:
+def _price_of_tools(
+    sent: Sequence[_ClientRequest], made: MadeSession, manner: Manner, kind: CacheKind
+) -> Iterator[float]:
     """Yield what the recall tools cost in each request of an append-only client: at most two BIT for each of their tokens.
 
     What they cost beyond that, because they lift a prompt over the cache's minimum, is not their price.
@@ -277,7 +279,7 @@ def _price_of_tools(sent: Sequence[_Sent], made: MadeSession, manner: Manner, ki
 
 
 def _curated(
-    sent: Sequence[_Sent], made: MadeSession, manner: Manner, preset: Preset, kind: CacheKind
+    sent: Sequence[_ClientRequest], made: MadeSession, manner: Manner, preset: Preset, kind: CacheKind
 ) -> tuple[Sequence[float], bool]:
     """Return the cost up to each call, with the keep-alive request that goes out if no other call follows, and whether a
     known agent had the recall tools from its first request on.
@@ -328,7 +330,7 @@ class _Caches:
         """Return the cache of a model."""
         return self._by_model.setdefault(model, DocumentedCache(model, self._manner.ratio, self._kind))
 
-    def bill(self, one: _Sent, body: bytes) -> BilledRequest:
+    def bill(self, one: _ClientRequest, body: bytes) -> BilledRequest:
         """Charge a request, with these bytes, and keep its cache entries."""
         if one.model not in self._by_model and self._made.warm == 1.0:
             self.of(one.model).bill(_front_of(body), one.at - 60.0, 1)

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
-from pagein.engine.cache.cache_inputs import model_in
 from pagein.engine.intake.message_chain import Transcript
 from pagein.model.entries import Body, NoteEntry, RequestSent
 from pagein.model.journal_notes import Note, OfferedTool, ToolsLaterNote, ToolsNote
@@ -38,7 +37,7 @@ from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small
 from pagein.providers.prices.price_lookup import newest_prices
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.request_body import Envelope
+from pagein.providers.wire.request_body import Envelope, model_in
 from pagein.providers.wire.tool_offers import ToolOffer, definition, names_of
 
 LATER: Final = "later"
