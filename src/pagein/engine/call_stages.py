@@ -204,7 +204,7 @@ class CallStages:
             moment = replace(moment, last=max(moment.last, terms.before.lease.sent or moment.last))
         # nothing was sent before, or the cache entries have expired
         is_unread = state.sent_at is None or (economics is not None and is_cold(moment, economics))
-        gate = replace(gate, economics=economics, rewrite=terms and terms.rewrite)
+        gate = replace(gate, economics=economics, rewrite=None if terms is None else terms.rewrite)
         return replace(call, at=at, gate=gate, moment=moment, terms=terms, is_unread=is_unread)
 
     def enter_tools(self, call: RequestCall) -> RequestCall:

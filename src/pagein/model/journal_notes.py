@@ -168,10 +168,7 @@ class PassthroughNote:
 
 @dataclass(frozen=True, slots=True)
 class UsageNote:
-    """A request was answered, with this usage.
-
-    answer: the provider's name of the answer, journaled where the provider is asked why its cache was missed; "" elsewhere.
-    """
+    """A request was answered, with this usage. `answer`: the provider's name of the answer; "" if not wanted (`ask_cache_misses`)."""
 
     usage: Usage
     answer: str = ""

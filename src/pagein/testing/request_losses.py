@@ -131,7 +131,7 @@ class _Client:
         words = _text("You work on a repository.", made.front, manner.ratio)
         tools = [_tool(name, manner.api) for name in _FIELDS] if manner.known else [_tool("lookup", manner.api)]
         self._tools = json.dumps(tools).encode()
-        block = {"type": "text", "text": words}
+        block: dict[str, Any] = {"type": "text", "text": words}
         if manner.marked and manner.marks_front:
             block |= {"cache_control": self._mark}
         self._system = json.dumps([block]).encode()

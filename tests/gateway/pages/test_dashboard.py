@@ -266,6 +266,7 @@ def test_the_page_takes_nothing_from_elsewhere_and_runs_nothing_but_its_own(tmp_
                 "http://www.w3.org/2000/svg"
             }  # a name, never asked for
             assert "innerHTML" not in text
+            assert len(text.encode()) < 300_000
 
     run(go())
 

@@ -382,16 +382,21 @@ def test_each_order_is_given_by_click_and_by_key_and_taken_back(tmp_path: Path) 
         run(go(with_token(url, token_in(tmp_path))))
 
 
+def cached(turns: int, words: str = "Fix the build", lines: int = 160) -> dict[str, Any]:
+    """A conversation as the pictures show it."""
+    told = json.loads(json.dumps(conversation(turns, lines=lines)))
+    told["messages"][0]["content"] = words
+    # as large as an agent's: a small first request has no recall tools, so that nothing leaves
+    return {**told, "system": "You fix builds. " * 4000, "cache_control": {"type": "ephemeral"}}
+
+
 @needs_browser
 def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None:
     """With PAGEIN_PICTURES=docs/images the picture is written there."""
     folder = Path(os.environ.get("PAGEIN_PICTURES") or tmp_path)
     pictures = folder / "page.png", folder / "dashboard.png"
-
-    def cached(turns: int, words: str = "Fix the build", lines: int = 160) -> dict[str, Any]:
-        told = json.loads(json.dumps(conversation(turns, lines=lines)))
-        told["messages"][0]["content"] = words
-        return {**told, "cache_control": {"type": "ephemeral"}}
+    other = tmp_path / "other"
+    other.mkdir()
 
     async def go(url: str) -> None:
         for turns in range(8):
@@ -410,19 +415,18 @@ def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None
             for shown in ("Fix the build", "the user's word", "stubs", "pinned", "paid back"):
                 assert shown in text, shown
             await page.picture(pictures[0], 900)
-        await tutorial(url)
 
     async def tutorial(url: str) -> None:
         """The session of docs/tutorial.md: large outputs, one of them restored, and a last call with another set of tools."""
         for turns in range(13):
             await sent(url, cached(turns, "Run the steps", 600), x_pagein_session="tutorial")
-        await asyncio.to_thread(noted, tmp_path, 33)
-        with wiring.open_kept_session("tutorial", str(tmp_path / "s.pagein"), workspace=Path.cwd()) as session:
+        await asyncio.to_thread(noted, other, 13)
+        with wiring.open_kept_session("tutorial", str(other / "s.pagein"), workspace=Path.cwd()) as session:
             pin_commands.touch(session, "restore", "toolu_0007", now=True)
         last = cached(13, "Run the steps", 600)
         last["tools"].append({"name": "Read", "input_schema": {"type": "object", "properties": {"path": {}}}})
         await sent(url, last, x_pagein_session="tutorial")
-        await asyncio.to_thread(noted, tmp_path, 34)
+        await asyncio.to_thread(noted, other, 14)
         async with browsing(url + "/#tutorial", tmp_path / "again") as page:
             await page.look(1180)
             await page.until(
@@ -433,6 +437,9 @@ def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None
                 assert shown in text, shown
             await page.picture(pictures[1], 1500)
 
-    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
-        run(go(with_token(url, token_in(tmp_path))))
+    with SimulatedProvider() as provider:
+        with gateway_process(provider.url, tmp_path) as (url, _):
+            run(go(with_token(url, token_in(tmp_path))))
+        with gateway_process(provider.url, other) as (url, _):  # a store of its own: sessions share what they lose
+            run(tutorial(with_token(url, token_in(other))))
     assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)

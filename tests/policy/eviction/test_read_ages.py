@@ -101,8 +101,8 @@ def test_a_request_to_change_makes_the_reads_of_a_reading_session_wait_again() -
     assert standing.old_tokens == 0
     assert _old(standing, 5) == ["c1"]  # four calls after the last touch, by now as a read of an older task
     young = _asked("Review the diff of this branch", USUAL).at_call(5, USUAL).spoken(5, USUAL, "go on and fix it")
-    assert _old(young, 10, USUAL) == []
-    assert _old(young, 11, USUAL) == ["c1"]
+    assert _old(young, 12, USUAL) == []
+    assert _old(young, 13, USUAL) == ["c1"]
 
 
 def test_what_a_session_has_done_outlives_a_window_that_is_built_anew() -> None:

@@ -4,12 +4,15 @@ import base64
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from pagein.errors import BadInput
 from pagein.model.entries import Entry, is_bridge
+from pagein.store.sql.sql_lines import merge_lines
+from pagein.store.upkeep.salvage import tables_of
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
 from pagein.testing.upkeep_contract import export_all
@@ -108,3 +111,18 @@ def test_lines_of_another_store_are_refused(lived: LivedIn, tmp_path: Path) -> N
         import_from(copy, str(side))
     assert export_all(copy) == before
     copy.close()
+
+
+def test_each_row_of_a_store_fits_a_single_table(lived: LivedIn) -> None:
+    """Where the list of tables is lost, a row is told from those of other tables by its shape alone."""
+    with SqliteUpkeep(lived.store)._database.open_writer() as rows:
+        while merge_lines(rows, rest=True):
+            pass
+    with closing(sqlite3.connect(lived.store)) as rows:
+        tables = tables_of(rows)
+        for name in tables.keys() - {"migration", "lookup", "sqlite_sequence"}:
+            alias = [column.alias for column in tables[name].columns]
+            for row in rows.execute(f"SELECT * FROM {name} LIMIT 50"):  # noqa: S608 - names of our own schema
+                values = [None if is_alias else value for value, is_alias in zip(row, alias, strict=True)]
+                fitting = [one.name for one in tables.values() if one.fits(values)]
+                assert fitting == [name], name

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 Level: TypeAlias = Literal["fine", "note", "wrong"]
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-_OWN_GATEWAY: Final = (
-    "`pagein run AGENT` starts one of its own, `pagein serve` or `pagein service install` one that stays"
-)
 _MODEL: Final = "any"  # the simulated provider accepts any model
 _WELL: Final = Message("user", (Text('SCRIPT:[[{"text":"well"}]]'),))
 
@@ -187,7 +184,7 @@ def _gateway(asked: CheckupRequest, *, is_awaited: bool) -> tuple[CheckupNote, _
     except NoAnswer as problem:
         if is_awaited:
             return CheckupNote("wrong", "gateway", str(problem)), upstreams
-        return CheckupNote("note", "gateway", f"{problem}. No agent waits for it; {_OWN_GATEWAY}"), upstreams
+        return CheckupNote("note", "gateway", f"{problem}. No agent here is set up for it"), upstreams
     told = f"answers at {gateway.address}, version {value['version']}"
     try:
         state = gateway.overview()

@@ -105,7 +105,7 @@ def segment_tables(name: str, columns: str = _SEGMENT) -> tuple[str, ...]:
     """Return the statements that create a table of segments (`sql_segments.py`), with indexes of the texts that are alone, and of the others.
 
     first, last: the range of numbers. texts: how many
-    columns: those after the first. Each table has an order of its own, by which a row of a damaged file is told from those of the others.
+    columns: those after the first. By their types and order, a row of a damaged file is told from those of other tables.
     """
     return (
         f"CREATE TABLE {name}(first INTEGER PRIMARY KEY, {columns})",
@@ -137,7 +137,8 @@ REFERENCE_SEGMENTS: Final = segment_tables(
 )
 """Packed references (`packed_references.py`)."""
 LINE_TABLES: Final = (
-    *segment_tables("line_segment", "data BLOB NOT NULL, last INTEGER NOT NULL, texts INTEGER NOT NULL"),
+    # kind: a word that no other table has at this place
+    *segment_tables("line_segment", f"kind TEXT NOT NULL DEFAULT 'line', {_SEGMENT}"),
     # lines of an older form, with the text in their row
     "CREATE INDEX entry_in_full ON entry(number) WHERE length(line) > 0",
 )
