@@ -37,7 +37,7 @@ from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small
 from pagein.providers.prices.price_lookup import newest_prices
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.request_body import Envelope, model_in
+from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer, definition, names_of
 
 LATER: Final = "later"
