@@ -56,7 +56,7 @@ def run(
         str,
         typer.Argument(
             metavar="AGENT",
-            help="claude-code (or claude), codex, gemini-cli (or gemini), opencode or pi.",
+            help="The agent, by its name or by its command, such as claude-code or claude.",
             show_default=False,
             callback=agent_name,
         ),
@@ -160,12 +160,12 @@ def _start(
 
 
 def _launch(name: str) -> "Launch":
-    from pagein.gateway.client_setup import LAUNCHES
+    from pagein.gateway.client_setup import launches
 
-    launches = {one.client.name.lower().replace(" ", "-"): one for one in LAUNCHES}
-    if name not in launches:
-        raise BadInput(f"there is no agent {name!r} to run; there are {list_agents(launches)}")
-    return launches[name]
+    found = launches().get(name)
+    if found is None:
+        raise BadInput(f"there is no agent {name!r} to run; there are {list_agents(launches())}")
+    return found
 
 
 def _program(command: str) -> str:

@@ -14,7 +14,7 @@ from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.names import ContentHash
 from pagein.store.search.sql_shelf import blobs_in
 from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, pack_bundle, unpack
-from pagein.store.sql.sql_bundles import Bundle, bundle_of
+from pagein.store.sql.sql_bundles import BlobBundle, bundle_of
 from pagein.store.sql.sqlite_schema import MIGRATIONS
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -129,7 +129,7 @@ def test_a_blob_that_is_removed_while_its_bundle_is_made_is_in_no_bundle(
 ) -> None:
     names = store.put_many(CONTENTS)
 
-    def remove_meanwhile(contents: Mapping[int, bytes]) -> Bundle:
+    def remove_meanwhile(contents: Mapping[int, bytes]) -> BlobBundle:
         assert store.drop_blobs([names[2]]) == 1
         return bundle_of(contents)
 

@@ -46,7 +46,7 @@ _WAIT: Final = """INSERT INTO alone(number, size, packed) VALUES(?, ?, ?)
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class BlobBundle:
     """A bundle that is not stored yet.
 
     members: numbers of blobs, with their places in the bundle
@@ -83,13 +83,13 @@ def waiting_contents(rows: Rows, load: Callable[[int], bytes], *, rest: bool = F
     return contents if len(contents) > 1 else {}
 
 
-def bundle_of(contents: Mapping[int, bytes]) -> Bundle:
+def bundle_of(contents: Mapping[int, bytes]) -> BlobBundle:
     """Compress the contents of blobs, by number."""
     packed, places = pack_bundle(list(contents.values()))
-    return Bundle(ContentHash.of(b"".join(contents.values())), packed, list(zip(contents, places, strict=True)))
+    return BlobBundle(ContentHash.of(b"".join(contents.values())), packed, list(zip(contents, places, strict=True)))
 
 
-def put_bundle(rows: Rows, bundle: Bundle) -> int:
+def put_bundle(rows: Rows, bundle: BlobBundle) -> int:
     """Store a bundle in place of its members. Return their number; 0 if one of them no longer waits."""
     for first in range(0, len(bundle.members), _AT_ONCE):
         some = [number for number, _ in bundle.members[first : first + _AT_ONCE]]
