@@ -25,7 +25,7 @@ pytestmark = pytest.mark.damages_store
 
 PAGE = 4096
 FAST, ALL = 24, 200
-LATE = Counter({"entry": 60, "session": 1, "life": 1})
+LATE = Counter({"entry": 60, "line_segment": 60, "session": 1, "life": 1})
 """The rows that only the log has."""
 
 

@@ -20,10 +20,11 @@ from pagein.errors import BadInput, CallerError, DamagedBlob, MissingBlob, Store
 from pagein.model.version_hash import SealedDraft, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import keys_of
+from pagein.store.sql.packed_bytes import FRAMED
 from pagein.store.sql.packed_references import unpack_all_references
 from pagein.store.sql.sql_blobs import load_blob
 from pagein.store.sql.sql_journals import note_texts
-from pagein.store.sql.sql_lines import with_lines
+from pagein.store.sql.sql_lines import IN_SEGMENT, with_lines
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_references import put_references, reference_in
 from pagein.store.sql.sql_rows import decode_text, encode_text
@@ -42,7 +43,6 @@ from pagein.store.upkeep.salvage import (
 )
 from pagein.store.upkeep.sqlite_pages import MAGIC, Bytes, Pages
 
-_LOST_LINE = b""
 _AT_ONCE = 500
 
 
@@ -128,11 +128,13 @@ def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None
     for one in done.missing:
         if one.table == "entry":
             rows.execute(
-                "INSERT OR IGNORE INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, 0, ?)",
-                (one.row, one.key["session"], one.key["id"], _LOST_LINE),
+                # its line may be in a segment
+                "INSERT OR IGNORE INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
+                (one.row, one.key["session"], one.key["id"], FRAMED, IN_SEGMENT),
             )
         elif one.table == "writer_session":
-            rows.execute("INSERT OR IGNORE INTO writer_session VALUES(?, ?)", (one.row, one.key["name"]))
+            name = str(one.key["name"])
+            rows.execute("INSERT OR IGNORE INTO writer_session VALUES(?, ?, ?)", (one.row, len(name), name))
 
 
 def _note_texts(rows: sqlite3.Connection) -> None:
