@@ -100,7 +100,7 @@ class StoreSession:
         is_lost = terms.before.lease.lost_at(now, asked) > 0  # a rewrite is free then
         spent = 0.0 if is_lost else step.wastes * max(0.0, min(bankroll, (_WRITE_LONG - _READ) * self.size))
         again = 0.0 if spent else step.rewrites * last
-        is_short, paid = self._rewrite(terms, bankroll, again)
+        is_short, paid = self._rewrite(terms, bankroll, last, last - again)
         terms = terms.settle(rewritten=spent > 0 or paid is not None, short=is_short)
         marks = [(self.size, terms.asking)]
         if terms.exposable:
@@ -122,18 +122,23 @@ class StoreSession:
         assert entry is not None
         self.leases.share_savings(held, terms, MODEL, entry)
 
-    def _rewrite(self, terms: TtlTerms, bankroll: float, again: float) -> tuple[bool, float | None]:
-        """Write the end of the window again, `again` tokens, if the bankroll covers it. Return whether for the short TTL, and the cost."""
-        if not again:
+    def _rewrite(self, terms: TtlTerms, bankroll: float, last: float, first: float) -> tuple[bool, float | None]:
+        """Change the window from token `first` on, for nothing, if the bankroll covers that. Return whether for the short TTL, and the cost.
+
+        last: tokens of the last request.
+        """
+        if first >= last:
             return False, None
-        is_cold = not terms.before.lease.alive(terms.at)
-        cost = 0.0 if is_cold else (_WRITE - _READ) * again
+        place = max((end for end, until, _ in self.cache.entries if end <= first and terms.at <= until), default=0.0)
+        lease = terms.before.lease
+        is_cold = lease.sent is not None and not lease.alive(terms.at)  # without any answer the client's own TTL counts
+        cost = 0.0 if is_cold else (_WRITE - _READ) * (last - place)
         is_short = terms.rewrite is not None and terms.rewrite.is_covered(cost, 0.0)
         if self.long and not is_short and not is_cold:
-            cost = (_WRITE_LONG - _READ) * again
+            cost = (_WRITE_LONG - _READ) * (last - place)
         if CAUTION * cost > bankroll:
             return False, None
-        self.cache.entries = [one for one in self.cache.entries if one[0] <= self.size - again]
+        self.cache.entries = [one for one in self.cache.entries if one[0] <= place]
         return is_short, cost
 
     def _journal(self, body: Body) -> None:

@@ -9,7 +9,6 @@ from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 from pagein.engine.branch_index import NOWHERE
 from pagein.engine.cache.cache_evidence import VERDICTS, CacheEvidence
-from pagein.engine.cache.cache_inputs import model_in
 from pagein.engine.conversation import Reply, in_thread
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import first_name
@@ -43,7 +42,7 @@ from pagein.ports import BlobStore, JournalStore, SnapshotStore, TokenCounter
 from pagein.providers.prices.model_abilities import abilities
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.request_body import Envelope
+from pagein.providers.wire.request_body import Envelope, model_in
 from pagein.providers.wire.tool_offers import ToolOffer
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from pagein.engine.branch_index import NOWHERE, BranchIndex
 from pagein.engine.cache import cache_ttl
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
 from pagein.engine.cache.cache_forecast import Forecast, Forecasts
-from pagein.engine.cache.cache_inputs import head_of, model_in
+from pagein.engine.cache.cache_inputs import head_of
 from pagein.engine.cache.cached_prefix import note_of
 from pagein.engine.call_stages import CallStages
 from pagein.engine.conversation import Reply, answer_of, usage_of
@@ -45,7 +45,7 @@ from pagein.model.note_forms import encode_note
 from pagein.policy.layouts.pooled_branch import PooledBranch
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import api_of
-from pagein.providers.wire.request_body import Envelope
+from pagein.providers.wire.request_body import Envelope, model_in
 from pagein.providers.wire.tool_offers import ToolOffer
 
 T = TypeVar("T")

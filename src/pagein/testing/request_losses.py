@@ -47,7 +47,7 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ClientManner:
     """How a client sends its requests.
 
     known: whether its tools are those of a known coding agent.
@@ -72,9 +72,9 @@ class Manner:
         return "anthropic" if self.model.startswith("claude") else "openai_chat"
 
 
-def random_manner(chance: random.Random) -> Manner:
+def random_manner(chance: random.Random) -> ClientManner:
     """Return a random manner."""
-    return Manner(
+    return ClientManner(
         model=chance.choice(tuple(PRICES)),
         known=chance.random() < 0.7,  # noqa: PLR2004 -- most clients
         marked=chance.choice((1, 1, 1, 2, 0)),
@@ -89,7 +89,7 @@ def random_manner(chance: random.Random) -> Manner:
 
 
 @dataclass(slots=True)
-class _Sent:
+class _MadeRequest:
     """A request of the client. at: seconds since 1970. answer: the answer as the client sends it back; output: its tokens."""
 
     at: float
@@ -99,7 +99,7 @@ class _Sent:
     output: int
 
 
-def _requests(made: MadeSession, manner: Manner) -> Iterator[_Sent]:
+def _requests(made: MadeSession, manner: ClientManner) -> Iterator[_MadeRequest]:
     client = _Client(made, manner)
     now, is_over = BEGIN, True
     for number, step in enumerate(made.steps):
@@ -114,7 +114,7 @@ def _requests(made: MadeSession, manner: Manner) -> Iterator[_Sent]:
         body = client.body(model)
         calls = [(f"call_{number}_{place}", one) for place, one in enumerate(step.results)]
         answer = client.answer(number, calls)
-        yield _Sent(now, model, body, answer, step.output)
+        yield _MadeRequest(now, model, body, answer, step.output)
         now += step.thought + step.took
         client.take(answer, calls)
         is_over = not calls
@@ -123,7 +123,7 @@ def _requests(made: MadeSession, manner: Manner) -> Iterator[_Sent]:
 class _Client:
     """A client with its conversation."""
 
-    def __init__(self, made: MadeSession, manner: Manner) -> None:
+    def __init__(self, made: MadeSession, manner: ClientManner) -> None:
         self.manner = manner
         self.messages: list[dict[str, Any]] = []
         self._raw: list[bytes] = []
@@ -245,7 +245,9 @@ class RequestLoss:
     whole: float = field(default=0.0, compare=False)
 
 
-def request_loss(made: MadeSession, manner: Manner, preset: Preset, kind: CacheKind = "documented") -> RequestLoss:
+def request_loss(
+    made: MadeSession, manner: ClientManner, preset: Preset, kind: CacheKind = "documented"
+) -> RequestLoss:
     """Return the loss of a session with a preset. kind: how long the provider keeps cache entries."""
     sent = list(_requests(made, manner))
     theirs = list(accumulate(_direct(sent, made, manner, kind)))
@@ -257,13 +259,15 @@ def request_loss(made: MadeSession, manner: Manner, preset: Preset, kind: CacheK
     return replace(found, whole=whole)
 
 
-def _direct(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: CacheKind) -> Iterator[float]:
+def _direct(sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManner, kind: CacheKind) -> Iterator[float]:
     caches = _Caches(made, manner, kind)
     for one in sent:
         yield caches.bill(one, one.body).cost
 
 
-def _price_of_tools(sent: Sequence[_Sent], made: MadeSession, manner: Manner, kind: CacheKind) -> Iterator[float]:
+def _price_of_tools(
+    sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManner, kind: CacheKind
+) -> Iterator[float]:
     """Yield what the recall tools cost in each request of an append-only client: at most two BIT for each of their tokens.
 
     What they cost beyond that, because they lift a prompt over the cache's minimum, is not their price.
@@ -277,7 +281,7 @@ def _price_of_tools(sent: Sequence[_Sent], made: MadeSession, manner: Manner, ki
 
 
 def _curated(
-    sent: Sequence[_Sent], made: MadeSession, manner: Manner, preset: Preset, kind: CacheKind
+    sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManner, preset: Preset, kind: CacheKind
 ) -> tuple[Sequence[float], bool]:
     """Return the cost up to each call, with the keep-alive request that goes out if no other call follows, and whether a
     known agent had the recall tools from its first request on.
@@ -320,7 +324,7 @@ def _curated(
 class _Caches:
     """The provider's caches, one for each model, which other sessions may have filled with the prompt prefix before."""
 
-    def __init__(self, made: MadeSession, manner: Manner, kind: CacheKind) -> None:
+    def __init__(self, made: MadeSession, manner: ClientManner, kind: CacheKind) -> None:
         self._made, self._manner, self._kind = made, manner, kind
         self._by_model: dict[str, DocumentedCache] = {}
 
@@ -328,7 +332,7 @@ class _Caches:
         """Return the cache of a model."""
         return self._by_model.setdefault(model, DocumentedCache(model, self._manner.ratio, self._kind))
 
-    def bill(self, one: _Sent, body: bytes) -> BilledRequest:
+    def bill(self, one: _MadeRequest, body: bytes) -> BilledRequest:
         """Charge a request, with these bytes, and keep its cache entries."""
         if one.model not in self._by_model and self._made.warm == 1.0:
             self.of(one.model).bill(_front_of(body), one.at - 60.0, 1)

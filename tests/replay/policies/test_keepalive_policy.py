@@ -3,6 +3,7 @@
 import pytest
 
 from pagein import wiring
+from pagein.model.entries import UNCACHED
 from pagein.model.messages import Usage
 from pagein.policy.economics.cache_trust import UNKNOWN
 from pagein.providers.prices.price_lookup import Prices, prices
@@ -141,3 +142,34 @@ def test_a_loss_at_a_provider_that_documents_its_cache_gives_no_lifetime_back(st
         paging.trust = UNKNOWN
         KeptLedger(recording, paging, charged, stress=False).run()
         assert set(paging.course.ttls) >= set(range(2, 6))
+
+
+def _rewritten(story: Story, charged: Prices, *, hour: bool, reserve: float) -> dict[int, int | None]:
+    """The TTL of each request that rewrites the window, None for that of the host."""
+    story.asks()
+    for call in range(30):
+        size = 3000 * (call + 1)
+        usage = Usage(read=size - 3000, written=3000, written_1h=3000 if hour else 0, output=20)
+        story.waits(20).works(*[950] * 3, usage=usage)
+    recording = story.says().recording()
+    with KeepAlivePagein(recording, wiring.open_for_replay, charged, QUIET) as paging:
+        paging.reserve = reserve
+        ledger = KeptLedger(recording, paging, charged, stress=False, trace=True)
+        ledger.run()
+    assert ledger.trace is not None
+    return {
+        one["call"]: paging.course.ttls.get(one["call"]) for one in ledger.trace.epochs if one["reason"] not in UNCACHED
+    }
+
+
+def test_a_rewrite_is_written_for_five_minutes_where_earlier_sessions_pay_for_a_pause_behind_it(
+    story: Story, charged: Prices
+) -> None:
+    rewrites = _rewritten(story, charged, hour=True, reserve=RESERVE)
+    assert rewrites
+    assert set(rewrites.values()) == {300}
+
+
+def test_a_rewrite_has_the_host_s_hour_in_a_new_store(story: Story, charged: Prices) -> None:
+    rewrites = _rewritten(story, charged, hour=True, reserve=0.0)
+    assert None in rewrites.values()

@@ -41,7 +41,7 @@ from pagein.providers.prices.price_lookup import prices
 from pagein.providers.prices.token_prices import Prices
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.request_body import Envelope, same_name
+from pagein.providers.wire.request_body import Envelope, model_in, same_name
 from pagein.providers.wire.wire_format import WireFormat
 
 Part: TypeAlias = Literal["model", "tools", "system", "settings", "headers", "messages"]
@@ -164,19 +164,6 @@ def _digest(raws: list[bytes]) -> str:
 def _digest_of(raw: bytes) -> bytes:
     """Digest tools and prompts, which are large and the same from call to call."""
     return same_name(decode_json(raw))
-
-
-def model_in(envelope: Envelope) -> str | None:
-    """Return the model of a request; None if absent."""
-    named = envelope.fields.get(format_named(envelope.api).requests.model_field)
-    return envelope.path_model or (None if named is None else _text(bytes(named)))
-
-
-@lru_cache(maxsize=64)
-def _text(raw: bytes) -> str | None:
-    """Return a text of a request; None for any other value."""
-    value = decode_json(raw)
-    return value if isinstance(value, str) else None
 
 
 def profile_in(envelope: Envelope) -> Profile | None:

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
-from pagein.engine.cache.cache_inputs import model_in
 from pagein.engine.intake.message_chain import Transcript
 from pagein.model.entries import Body, NoteEntry, RequestSent
 from pagein.model.journal_notes import Note, OfferedTool, ToolsLaterNote, ToolsNote
@@ -146,7 +145,8 @@ def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
     """Return whether the tools would cost too much in this conversation, judged by its first request."""
     whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
     if _is_known(bytes(envelope.fields["tools"]), envelope.api):
-        paid = newest_prices(model_in(envelope) or "")
+        model = envelope.path_model or _value(envelope.fields, format_named(envelope.api).requests.model_field)
+        paid = newest_prices(model) if isinstance(model, str) else None
         return paid is not None and not _do_more(offers) and may_fall_short(whole, paid.cache.min_prefix)
     return not are_small(_weight(offers, envelope.api), whole)
 

@@ -116,6 +116,7 @@ class SessionGuards:
             log.journal, guard_state.START, guard_state.step, "guards", takes=guard_state.TAKES
         )
         self._here = local()
+        self._folder: tuple[Files, str] | None = None
 
     @contextmanager
     def counted_in(self, tally: GuardTally) -> Iterator[None]:
@@ -253,7 +254,14 @@ class SessionGuards:
         return (*keys,)
 
     def _root(self) -> str:
-        return self.key_of(".") if self._files() is not None else ""
+        """Return the path key of the session's folder; "" without one. Looked up once: each read asks for it twice."""
+        files = self._files()
+        if files is None:
+            return ""
+        known = self._folder
+        if known is None or known[0] != files:
+            known = self._folder = files, self.key_of(".")
+        return known[1]
 
     def _note(self, note: ReadMeasureNote | SearchMeasureNote) -> None:
         try:

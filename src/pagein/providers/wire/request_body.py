@@ -16,6 +16,7 @@ Rules of this file
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -124,6 +125,19 @@ class Envelope:
         if items and _is_bare(items[0], self.api):  # a bare string is the client's only message
             items = [object_of({"role": b'"user"', "content": items[0]}), *items[1:]]
         return object_with(around, format_named(self.api).requests.items, items)
+
+
+def model_in(envelope: Envelope) -> str | None:
+    """Return the model of a request; None if absent."""
+    named = envelope.fields.get(format_named(envelope.api).requests.model_field)
+    return envelope.path_model or (None if named is None else _text_of(bytes(named)))
+
+
+@lru_cache(maxsize=64)
+def _text_of(raw: bytes) -> str | None:
+    """Return a text of a request; None for any other value."""
+    value = decode_json(raw)
+    return value if isinstance(value, str) else None
 
 
 def open_body(body: bytes, api: Api) -> Envelope:

@@ -83,7 +83,7 @@ def shorten_sessions(rows: Rows) -> int:
 
 
 def _number_of(rows: Rows, name: str) -> int:
-    rows.execute("INSERT INTO writer_session(name) VALUES(?) ON CONFLICT DO NOTHING", (name,))
+    rows.execute("INSERT INTO writer_session(size, name) VALUES(?, ?) ON CONFLICT DO NOTHING", (len(name), name))
     ((number,),) = rows.execute("SELECT number FROM writer_session WHERE name = ?", (name,)).fetchall()
     return int(number)
 

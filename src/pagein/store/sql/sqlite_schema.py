@@ -120,9 +120,9 @@ RECORD_TABLES: Final = (
     "CREATE INDEX version_in_full ON version(sequence) WHERE length(record) > 0",
 )
 SESSION_TABLE: Final = (
-    # of_session: number of the session of a version's writer: the names were a quarter of the rows
-    # kind: with it, no other table has rows of this shape
-    "CREATE TABLE writer_session(number INTEGER PRIMARY KEY, kind INTEGER NOT NULL DEFAULT 0, name TEXT NOT NULL UNIQUE)",
+    # of_session: number of the session of a version's writer: the names were a quarter of the rows. size: length of the name. With it, no
+    # other table has rows of this shape, so that a row of a damaged file belongs here for certain.
+    "CREATE TABLE writer_session(number INTEGER PRIMARY KEY, size INTEGER NOT NULL, name TEXT NOT NULL UNIQUE)",
     "ALTER TABLE version ADD COLUMN of_session INTEGER",
     # versions of an older form, with the name in their row
     "CREATE INDEX version_with_session ON version(sequence) WHERE session IS NOT NULL",

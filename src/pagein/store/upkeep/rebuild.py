@@ -133,7 +133,8 @@ def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None
                 (one.row, one.key["session"], one.key["id"], FRAMED, IN_SEGMENT),
             )
         elif one.table == "writer_session":
-            rows.execute("INSERT OR IGNORE INTO writer_session(number, name) VALUES(?, ?)", (one.row, one.key["name"]))
+            name = str(one.key["name"])
+            rows.execute("INSERT OR IGNORE INTO writer_session VALUES(?, ?, ?)", (one.row, len(name), name))
 
 
 def _note_texts(rows: sqlite3.Connection) -> None:
