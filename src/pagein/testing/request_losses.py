@@ -69,7 +69,12 @@ class ClientManner:
     @property
     def api(self) -> Api:
         """The wire format of the client."""
-        return "anthropic" if self.model.startswith("claude") else "openai_chat"
+        return "anthropic" if self.has_blocks else "openai_chat"
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether its messages consist of blocks, and its requests have a field for the system prompt."""
+        return self.model.startswith("claude")
 
 
 def random_manner(chance: random.Random) -> ClientManner:
@@ -129,7 +134,11 @@ class _Client:
         self._raw: list[bytes] = []
         self._mark = {"type": "ephemeral", "ttl": "1h"} if made.hour else {"type": "ephemeral"}
         words = _text("You work on a repository.", made.front, manner.ratio)
-        tools = [_tool(name, manner.api) for name in _FIELDS] if manner.known else [_tool("lookup", manner.api)]
+        tools = (
+            [_tool(name, has_blocks=manner.has_blocks) for name in _FIELDS]
+            if manner.known
+            else [_tool("lookup", has_blocks=manner.has_blocks)]
+        )
         self._tools = json.dumps(tools).encode()
         block: dict[str, Any] = {"type": "text", "text": words}
         if manner.marked and manner.marks_front:
@@ -144,10 +153,10 @@ class _Client:
 
     def say(self, words: str) -> None:
         """The person speaks."""
-        if self.manner.api == "anthropic" and self.messages and self.messages[-1]["role"] == "user":
+        if self.manner.has_blocks and self.messages and self.messages[-1]["role"] == "user":
             self.messages[-1]["content"].append({"type": "text", "text": words})
             self._raw[len(self.messages) - 1 :] = []
-        elif self.manner.api == "anthropic":
+        elif self.manner.has_blocks:
             self.messages.append({"role": "user", "content": [{"type": "text", "text": words}]})
         else:
             self.messages.append({"role": "user", "content": words})
@@ -155,7 +164,7 @@ class _Client:
     def answer(self, number: int, calls: Sequence[tuple[str, MadeResult]]) -> bytes:
         """Return what the model answers, as a message."""
         said = f"so much for that, {number}"
-        if self.manner.api == "anthropic":
+        if self.manner.has_blocks:
             blocks = [{"type": "tool_use", "id": name, **self._call(name, one)} for name, one in calls]
             return json.dumps({"role": "assistant", "content": blocks or [{"type": "text", "text": said}]}).encode()
         made = [(name, self._call(name, one)) for name, one in calls]
@@ -173,7 +182,7 @@ class _Client:
         told = [(name, _result(name, one, self.manner.ratio), one.kind == "fail") for name, one in calls]
         if not told:
             return
-        if self.manner.api == "openai_chat":
+        if not self.manner.has_blocks:
             self.messages += [{"role": "tool", "tool_call_id": name, "content": text} for name, text, _ in told]
             return
         content = [
@@ -186,13 +195,13 @@ class _Client:
         """Return the request."""
         self._raw += [json.dumps(one).encode() for one in self.messages[len(self._raw) :]]
         said = [*self._raw]
-        if self.manner.api == "anthropic":
+        if self.manner.has_blocks:
             for place in range(max(0, len(said) - 2 * self.manner.marked + 1), len(said), 2):
                 said[place] = self._marked(self.messages[place])
-        if self.manner.api == "openai_chat":
+        if not self.manner.has_blocks:
             said = [self._begins, *said]
         head = b'{"model":"%s","max_tokens":9000,"tools":%s,' % (model.encode(), self._tools)
-        system = b'"system":%s,' % self._system if self.manner.api == "anthropic" else b""
+        system = b'"system":%s,' % self._system if self.manner.has_blocks else b""
         return b'%s%s"messages":[%s]}' % (head, system, b",".join(said))
 
     def _marked(self, message: Mapping[str, Any]) -> bytes:
@@ -208,11 +217,11 @@ class _Client:
         return {"name": tool, "input": {field: given[field] for field in _FIELDS[tool]}}
 
 
-def _tool(name: str, api: Api) -> dict[str, Any]:
+def _tool(name: str, *, has_blocks: bool) -> dict[str, Any]:
     fields = _FIELDS.get(name, ("query",))
     schema = {"type": "object", "properties": {one: {"type": "string"} for one in fields}, "required": list(fields)}
     told = {"name": name, "description": "A tool."}
-    if api == "anthropic":
+    if has_blocks:
         return {**told, "input_schema": schema}
     return {"type": "function", "function": {**told, "parameters": schema}}
 
