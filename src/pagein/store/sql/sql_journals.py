@@ -15,7 +15,6 @@ from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.privacy.erasure import EntryRedaction
 from pagein.store.sql.packed_bytes import (
     BRIDGE,
-    FRAMED,
     PackedLine,
     pack,
     pack_line,
@@ -37,8 +36,6 @@ from pagein.store.sql.sql_blobs import (
     store_alone,
 )
 from pagein.store.sql.sql_lines import (
-    IN_SEGMENT,
-    LINES,
     keep_snapshots,
     line_of,
     merge_lines,
@@ -109,7 +106,7 @@ class SqlJournals(SqlBlobs):
                     "SELECT number, codec, line, id FROM entry WHERE session = ? AND number > ? ORDER BY number LIMIT ?",
                     (plain(session), after, _AT_ONCE),
                 ).fetchall()
-                found = with_lines(rows, page)
+                found = with_lines(rows, page) if any(len(line) == 0 for _, _, line, _ in page) else page
             for number, codec, line, name in found:
                 yield number, self._entry(number, codec, line, name)
             if len(found) < _AT_ONCE:
@@ -199,24 +196,12 @@ def put_lines(
     for entry, line, one in zip(entries, lines, packed, strict=True):
         shares = all(is_shared(rows, name) for name in one.texts)
         made = one if shares else pack_line(line, lambda name: is_shared(rows, name))
-        found = rows.execute(_APPEND, (session, entry, made.codec, row_line(made))).fetchone()
+        found = rows.execute(_APPEND, (session, entry, made.codec, made.data)).fetchone()
         if found is not None:
-            put_line(rows, int(found[0]), made)
+            put_texts(rows, int(found[0]), made)
         elif made.texts:  # the line is stored already, and a text may be damaged
             number = rows.execute(_NUMBER, (session, entry)).fetchone()
             put_texts(rows, 0 if number is None else int(number[0]), made)
-
-
-def put_line(rows: Rows, number: int, packed: PackedLine) -> None:
-    """Store the line, and the texts, of an entry whose row was stored under this number with `row_line`."""
-    if packed.codec == FRAMED:
-        LINES.put_packed(rows, number, packed.data)
-    put_texts(rows, number, packed)
-
-
-def row_line(packed: PackedLine) -> bytes:
-    """Return what the row of an entry has of its line."""
-    return IN_SEGMENT if packed.codec == FRAMED else packed.data
 
 
 def change_line(rows: Rows, number: int, line: bytes, *, without: ContentHash | None = None) -> None:

@@ -3,8 +3,8 @@
 Rules of this file
 ------------------
 1. An entry has `IN_SEGMENT` in place of its line while the line is in a segment. A line in the row of the entry counts first.
-2. In the row are: a line of an older store, until it is moved; a line that is no packed line; and a line that was changed after its segment
-   was made. So a change on the path of a call compresses no segment. What the segment still has is the line before the change.
+2. In the row are: a new line, until a pause between calls moves it (`merge_lines`); a line that is no packed line; and a line that was
+   changed after its segment was made. So the path of a call touches no segment. What the segment still has is the line before the change.
 3. When a text is erased, the earlier line is taken out of its segment too (`LINES.drop`), because it may have the text.
 """
 

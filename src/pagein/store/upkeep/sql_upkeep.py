@@ -23,7 +23,7 @@ from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER, PackedLine, pa
 from pagein.store.sql.sql_answers import answers_in_numbers, answers_in_texts
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row, plain
 from pagein.store.sql.sql_bundles import BLOBS, DATA
-from pagein.store.sql.sql_journals import load_line, put_line, remove_blob, row_line
+from pagein.store.sql.sql_journals import load_line, put_texts, remove_blob
 from pagein.store.sql.sql_layers import NOBODY
 from pagein.store.sql.sql_lines import LINES, line_sizes, with_lines
 from pagein.store.sql.sql_rows import Row, Rows
@@ -108,9 +108,9 @@ class SqlUpkeep(SqlBlobs):
             self._take_number(rows, place)
             rows.execute(
                 "INSERT INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
-                (place, plain(session), plain(entry.id), packed.codec, row_line(packed)),
+                (place, plain(session), plain(entry.id), packed.codec, packed.data),
             )
-            put_line(rows, place, packed)
+            put_texts(rows, place, packed)
 
     def requests(self) -> Iterator[tuple[str, int]]:
         for page_behind in (answers_in_texts, answers_in_numbers):
