@@ -192,14 +192,6 @@ def test_lines_of_an_older_form_move_in_the_pauses(tmp_path: Path) -> None:
     with closing(SqliteUpkeep(path)) as store:
         store.append("one", entries)
         store.keep_snapshot("one", 20, "form", b"state")
-    with closing(sqlite3.connect(path)) as rows, rows:
-        rows.execute("DROP TRIGGER snapshot_changed")
-        rows.execute("UPDATE entry SET line = (SELECT data FROM line_segment WHERE first = number)")
-        rows.execute("DELETE FROM line_segment")
-        rows.execute(
-            """CREATE TRIGGER snapshot_changed AFTER UPDATE ON entry BEGIN
-                 DELETE FROM snapshot WHERE session = old.session; END"""
-        )
     with closing(SqliteUpkeep(path)) as store:
         assert (list(store.entries("one")), in_rows(store)) == (entries, 59)
         store.append("one", list(map(said, range(60, 70))))

@@ -70,8 +70,10 @@ def merge_lines(rows: Rows, *, rest: bool = False) -> int:
     rest: also lines that fill an eighth of a segment
     """
     found = rows.execute(_IN_FULL, (LINES.end(rows),)).fetchall()
-    if not found:
-        return LINES.merge(rows, LINES.size // REST if rest else None)
+    least = LINES.size // REST if rest else LINES.size
+    # few lines wait for more: with each move, the snapshots of their sessions are stored again
+    if len(found) < min(_AT_ONCE, LINES.most) and sum(len(line) for _, line in found) * LINES.ratio < least:
+        return LINES.merge(rows, least)
     snapshots = _snapshots(rows, [number for number, _ in found])
     for number, data in found:
         LINES.put_packed(rows, number, bytes(data))  # a damaged one stays as damaged as it was
