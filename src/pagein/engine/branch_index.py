@@ -19,8 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pagein.engine.cache.answered_requests import AnsweredRequest, answered_requests
-from pagein.engine.cache.cache_inputs import NO_HEAD
+from pagein.engine.cache.cache_inputs import NO_HEAD, AnsweredRequest, answered_requests
 from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
 from pagein.engine.log.journal import Fold, latest_note

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
-from pagein.engine.cache.answered_requests import AnsweredRequest
-from pagein.engine.cache.cache_inputs import Part
+from pagein.engine.cache.cache_inputs import AnsweredRequest, Part
 from pagein.engine.cache.cache_ttl import KeepAlivePlan, TtlTerms
 from pagein.engine.cache.prompt_layout import SentRequest
 from pagein.errors import BadInput

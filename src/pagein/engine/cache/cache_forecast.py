@@ -15,8 +15,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final
 
-from pagein.engine.cache.answered_requests import AnsweredRequest
-from pagein.engine.cache.cache_inputs import changed_parts
+from pagein.engine.cache.cache_inputs import AnsweredRequest, changed_parts
 from pagein.engine.cache.prompt_layout import Laid, Layouts, SentRequest
 from pagein.engine.intake.message_chain import alike
 from pagein.errors import BadSetting, CallerError

@@ -1,4 +1,4 @@
-"""The inputs of a provider's cache from a request: prompt prefix, cache usage and prices.
+"""The inputs of a provider's cache from a request: prompt prefix, cache usage, the request before, and prices.
 
 Rules of this file
 ------------------
@@ -234,6 +234,51 @@ def step(caching: CacheUse, body: Body) -> CacheUse:
             return replace(caching, told=not caching.front or usage.fresh <= _FEW) if is_cached else caching
         case _:
             return caching
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredRequest:
+    """An answered request.
+
+    usage: as the provider reported it.
+    answer: the provider's name of the answer; "" if it was not journaled.
+    head: digests of the prompt prefix.
+    at: time of the request, in seconds since 1970; None if unknown.
+    """
+
+    usage: Usage
+    answer: str
+    head: PrefixDigests
+    at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTrail:
+    """The last request of a branch, and the last that was answered; None before the first."""
+
+    head: PrefixDigests
+    at: float | None = None
+    answered: AnsweredRequest | None = None
+
+
+_UNSENT: Final = RequestTrail(PrefixDigests())
+
+
+def answered_requests(journal: Journal[State]) -> Fold[RequestTrail]:
+    """Return the trail at each entry of a journal: for a call whose predecessor another process sent."""
+    return Fold(journal, _UNSENT, _follow, "answered", takes=(PrefixDigests, RequestSent, UsageNote))
+
+
+def _follow(trail: RequestTrail, body: Body) -> RequestTrail:
+    match body:
+        case NoteEntry(note=PrefixDigests() as head):
+            return replace(trail, head=head)
+        case RequestSent(moment=at):
+            return replace(trail, at=at)
+        case NoteEntry(note=UsageNote(usage=usage, answer=answer)):
+            return replace(trail, answered=AnsweredRequest(usage, answer, trail.head, trail.at))
+        case _:
+            return trail
 
 
 def economics_for(model: str, fields: Mapping[str, bytes], script: Transcript, at: float | None) -> Economics | None:

@@ -47,7 +47,6 @@ _MODULES: Final = (
     "engine.cache.cache_ttl",
     "engine.window.shown_once",
     "engine.cache.cached_prefix",
-    "engine.cache.answered_requests",
     "engine.log.holdings",
     "engine.send.message_changes",
     "engine.send.sent_changes",
