@@ -460,7 +460,9 @@ PEEK = ToolOffer("peek", "Bring back what was paged out.")
 def test_tools_are_offered_behind_the_clients_own_and_only_where_it_offers_any(engine: Engine) -> None:
     fields = json.loads(clients.body(TALK, "anthropic"))
     schema = {"type": "object", "properties": {"command": {}}}
-    tools = [{"name": "Bash", "input_schema": schema, "cache_control": {"type": "ephemeral"}}]
+    # so long that the recall tools come with the first request
+    bash = {"name": "Bash", "description": "run it " * 1_000, "input_schema": schema}
+    tools = [{**bash, "cache_control": {"type": "ephemeral"}}]
     body = json.dumps({**fields, "tools": tools}).encode()
     prepared = engine.prepare(body, "anthropic", at=0.0, hint="one", offers=(PEEK,))
     assert [one["name"] for one in prepared.request["tools"]] == ["Bash", "peek"]

@@ -95,7 +95,8 @@ def test_tools_of_ours_are_checked_and_the_clients_own_goes_out_without_them(
 
     monkeypatch.setattr(call, "with_tools", deferred)
     with opened(tmp_path, QUIET) as engine:
-        prepared = ask(engine, padded, 0.0, tools=[TOOL])
+        # so long that recall tools come with the first request
+        prepared = ask(engine, padded, 0.0, tools=[{**TOOL, "description": "run it " * 1_000}])
         held(engine, prepared, 0)
         assert prepared.body == prepared.original
         assert prepared.offered == ()
