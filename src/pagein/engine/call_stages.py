@@ -383,8 +383,7 @@ class CallStages:
 
     def _economics(self, call: RequestCall, terms: cache_ttl.TtlTerms | None) -> Economics | None:
         """Return the prices of a call; None for a model without a price."""
-        found = self._prices_without_cache(call)
-        if found is not None:
+        if (found := self._prices_without_cache(call)) is not None:
             return found
         pending = call.pending
         found = economics_for(pending.head.model, pending.envelope.fields, pending.script, call.asked_at)
