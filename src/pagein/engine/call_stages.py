@@ -194,8 +194,12 @@ class CallStages:
         if gate is OPEN_GATE:
             has_exchanges = bool(self._index.places.exchanges)
             gate = gate_of(pending, self._log.state, has_exchanges=has_exchanges, repaired=call.repaired)
+        if gate.begins is not None and self._fronts.may_return(call.parent, pending.head, at):
+            gate = replace(gate, way=None, begins=None)  # the old prompt has no tools, and would be written again
         terms = self._terms(call, self._log.leaf)
         economics = self._economics(call, terms)
+        if economics is not None and gate.begins is not None:
+            economics = replace(economics, reported=self._fronts.last_prompt(call.parent))
         at = state.now if at is None else at
         moment = moment_of(state, at)
         if (
@@ -379,8 +383,7 @@ class CallStages:
 
     def _economics(self, call: RequestCall, terms: cache_ttl.TtlTerms | None) -> Economics | None:
         """Return the prices of a call; None for a model without a price."""
-        found = self._prices_without_cache(call)
-        if found is not None:
+        if (found := self._prices_without_cache(call)) is not None:
             return found
         pending = call.pending
         found = economics_for(pending.head.model, pending.envelope.fields, pending.script, call.asked_at)

@@ -18,7 +18,7 @@ Rules of this file
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -73,6 +73,26 @@ _MARK: Final = re.compile(rb'"cache_control"\s*:\s*\{')  # null sets no breakpoi
 NO_HEAD: Final = PrefixDigests()
 
 
+@dataclass(frozen=True, slots=True)
+class _SentFronts:
+    """The prompt prefixes of a branch.
+
+    latest: the time of the last request with each of the earlier ones, in seconds since 1970; -inf without one.
+    current: the prompt prefix of the last request; None before the first.
+    sent: the time of the last request with it.
+    prompt: tokens of the last request, as the provider reported them; 0 before the first report.
+    """
+
+    latest: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+    current: tuple[str, ...] | None = None
+    sent: float = -inf
+    prompt: int = 0
+
+    def sent_with(self, front: tuple[str, ...]) -> float:
+        """Return the time of the last request with a prompt prefix; -inf without one."""
+        return self.sent if front == self.current else self.latest[front]
+
+
 class Fronts:
     """The prompt prefixes of each branch so far: after a new prefix the cache holds nothing.
 
@@ -80,16 +100,28 @@ class Fronts:
     """
 
     def __init__(self, journal: Journal[State]) -> None:
-        self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(
-            journal, frozenset(), _add_tools, "fronts", takes=(PrefixDigests,)
+        self._seen: Fold[_SentFronts] = Fold(
+            journal, _SentFronts(), _add_front, "fronts", takes=(PrefixDigests, RequestSent, UsageNote, MessageEntry)
         )
 
     def is_new(self, parent: EntryId | None, head: PrefixDigests, form: WireFormat) -> bool:
         """Return whether no earlier request of this branch had this prompt prefix."""
-        seen = self._seen[parent]
+        seen = self._seen[parent].latest
         if not form.cache.depends_on_settings:
             return bool(seen) and head.conversation not in {one[1:3] for one in seen if one[0] == head.model}
         return bool(seen) and _front(head) not in seen
+
+    def may_return(self, parent: EntryId | None, head: PrefixDigests, at: float | None) -> bool:
+        """Return whether the cache may hold a request with another prompt prefix, to which the client can go back."""
+        prices = prices_for(head.model, at)
+        lasts = inf if prices is None else max(prices.cache.ttl, prices.cache.long_ttl) + prices.cache.grace
+        seen = self._seen[parent]
+        others = (seen.sent_with(front) for front in seen.latest if front != _front(head))
+        return any(sent > -inf and (at is None or at - sent <= lasts) for sent in others)
+
+    def last_prompt(self, parent: EntryId | None) -> int:
+        """Return the tokens of the branch's last request, as the provider reported them; 0 before the first report."""
+        return self._seen[parent].prompt
 
 
 def changed_parts(before: PrefixDigests, head: PrefixDigests) -> tuple[Part, ...]:
@@ -106,10 +138,17 @@ def is_switched(before: PrefixDigests, head: PrefixDigests) -> bool:
     return before != NO_HEAD and _front(before) != _front(head)
 
 
-def _add_tools(seen: frozenset[tuple[str, ...]], body: Body) -> frozenset[tuple[str, ...]]:
+def _add_front(seen: _SentFronts, body: Body) -> _SentFronts:
     match body:
         case NoteEntry(note=PrefixDigests() as head):
-            return seen | {_front(head)}
+            front, latest = _front(head), dict(seen.latest)
+            if seen.current is not None:
+                latest[seen.current] = seen.sent
+            return replace(seen, latest={front: -inf, **latest}, current=front, sent=latest.get(front, -inf))
+        case RequestSent(moment=moment):
+            return replace(seen, sent=inf if moment is None else max(seen.sent, moment))
+        case MessageEntry(message=Message(usage=Usage() as usage)) | NoteEntry(note=UsageNote(usage=usage)):
+            return replace(seen, prompt=usage.prompt)
         case _:
             return seen
 

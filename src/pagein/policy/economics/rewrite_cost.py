@@ -53,6 +53,8 @@ class Economics:
     front: price of a token of the prompt prefix, to read and to write, where the cache holds the prefix alone; None
         where it costs the same as the messages.
     entrance: tokens of tools that enter for good with the first rewrite.
+    reported: tokens of the last request, as the provider reported them, where the prompt prefix is written again too;
+        0 if unknown.
     """
 
     read: float = 0.1
@@ -71,6 +73,7 @@ class Economics:
     uncached: float | None = None
     front: tuple[float, float] | None = None
     entrance: float = 0.0
+    reported: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +231,12 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
         return 0.0
     keeps_front = economics.keeps_front and moment.floor + moment.scale * before >= economics.least
     behind = max(0, moment.size - (before if keeps_front else 0) - gain - moment.new)
-    ahead = 0.0 if keeps_front else moment.floor
     steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW, gain) else 1.0
     again = economics.write - economics.read + (economics.uncached or 0.0)
     in_front = again if economics.front is None else economics.front[1] - economics.front[0]
     dense = moment.scale * behind
+    # a floor that was measured too low hides most of a prompt
+    ahead = 0.0 if keeps_front else max(moment.floor, economics.reported - dense - moment.scale * gain)
     hidden = dense + (moment.scale - surely(moment.scale)) * gain
     return steep * times(moment, economics) * (again * max(dense, hidden / CAUTION) + in_front * ahead)
 
