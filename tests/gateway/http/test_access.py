@@ -254,7 +254,9 @@ def test_a_raw_path_with_a_dot_segment_or_a_services_name_reaches_no_vendor(path
         async with stage(says(b"{}"), tmp_path, services={"/mcp": serve}) as on:
             token, home = on.gateway.token, URL(on.url)
             reader, writer = await asyncio.open_connection(home.host, home.port)
-            head = f"POST {path.replace('TOKEN', token)} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+            head = (
+                f"POST {path.replace('TOKEN', token)} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+            )
             writer.write(f"{head}Content-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode())
             answer = await reader.read()
             writer.close()
