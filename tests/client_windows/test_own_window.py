@@ -254,7 +254,7 @@ steps = st.lists(
 
 
 @pytest.mark.parametrize("make", [ClaudeLike, CodexLike, OpencodeLike])
-@settings(max_examples=25)
+@settings(max_examples=40)
 @given(steps, st.randoms(use_true_random=False))
 def test_the_witness_agrees_with_each_answer_that_a_transcript_proves(
     tmp_path_factory: pytest.TempPathFactory,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +48,21 @@ class GatewayClient:
 
     def ask(self, arguments: Wire) -> tuple[str, dict[str, str]]:
         """Let the model call the tool. Returns the call's id, and the results in the request, as they went out."""
-        self.calls += 1
-        name = f"toolu_{self.calls}"
         body = {"model": "claude-sonnet-4-5", "max_tokens": 100, **self.fields, "messages": self.messages}
-        prepared = self.engine.prepare(json.dumps(body).encode(), "anthropic", at=100.0 * self.calls, hint="gate")
+        at = 100.0 * (self.calls + 1)
+        prepared = self.engine.prepare(json.dumps(body).encode(), "anthropic", at=at, hint="gate")
         assert prepared.failure is None
-        call = {"type": "tool_use", "id": name, "name": "mcp__pagein__read", "input": arguments}
+        answer = ClientAnswer(Usage(fresh=100), (json.dumps(self.say(arguments)).encode(),))
+        assert self.engine.observe(prepared, answer).failure is None
+        return f"toolu_{self.calls}", clients.results_of(prepared.request, "anthropic")
+
+    def say(self, arguments: Wire) -> Wire:
+        """Return the next answer of the model, a call of the tool."""
+        self.calls += 1
+        call = {"type": "tool_use", "id": f"toolu_{self.calls}", "name": "mcp__pagein__read", "input": arguments}
         said = {"role": "assistant", "content": [call]}
         self.messages = [*self.messages, said]
-        answer = ClientAnswer(Usage(fresh=100), (json.dumps(said).encode(),))
-        assert self.engine.observe(prepared, answer).failure is None
-        return name, clients.results_of(prepared.request, "anthropic")
+        return said
 
     def call(self, name: str, arguments: Wire) -> ReadResult:
         caller = Caller("tester", name if self.told else "")
@@ -309,3 +314,99 @@ def test_what_codex_puts_in_front_of_a_result_is_no_part_of_the_answer(head: str
     assert framed is not None
     assert plain.traces <= framed.traces
     assert standing_receipt("value = 1\n[known=012]") is None
+
+
+_ALL = 1000
+_DYING_GATEWAY = """
+import json, os, signal, sys, threading, time, pagein
+from pagein.engine.conversation import ClientAnswer
+from pagein.model.messages import Usage
+
+def take_turn(store, folder, body, said, statements):
+    engine = pagein.open(store, workspace=folder)
+    prepared = engine.prepare(json.dumps(body).encode(), "anthropic", at=time.time(), hint="gate")
+    assert prepared.failure is None, prepared.failure
+    print("asked", flush=True)
+    time.sleep(0.05)  # the server of the tool asks the first time
+    done = 0
+
+    def count(_, event, function):
+        nonlocal done
+        if event == "c_call" and getattr(function, "__name__", "") in ("execute", "executemany"):
+            done += 1
+            if done > statements:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.setprofile(count)
+    sys.setprofile(count)
+    if statements == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    engine.observe(prepared, ClientAnswer(Usage(fresh=100), (json.dumps(said).encode(),)))
+    sys.setprofile(None)
+    print("answered", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        take_turn(*json.loads(line))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def dying_gateways() -> Iterator[subprocess.Popen[str]]:
+    """A process that makes a gateway of each line, and kills it."""
+    start = [sys.executable, "-c", _DYING_GATEWAY]
+    with subprocess.Popen(start, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own script
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@pytest.mark.parametrize(("statements", "told"), [(0, True), (6, False), (12, True), (_ALL, False)])
+def test_a_gateway_that_dies_in_mid_proof_gives_no_marker_without_its_journal(
+    tmp_path: Path, dying_gateways: subprocess.Popen[str], statements: int, *, told: bool
+) -> None:
+    """It is killed before it journals the answer with the call, in the middle, or behind it; then it starts again.
+
+    statements: of SQL, that the gateway may begin while it journals the answer.
+    """
+    (tmp_path / "a.py").write_text("".join(LINES))
+    store, arguments = tmp_path / "store.db", {"mode": "file", "target": "a.py"}
+    with pagein.open(store, workspace=tmp_path) as own:
+        answers = ToolAnswers(own, str(tmp_path))
+        with pagein.open(store, workspace=tmp_path) as first:
+            client, witness = GatewayClient(first, answers, told=told), Witness(first)
+            name, seen = client.ask(arguments)
+            found = client.call(name, arguments)
+            witness.answers[name] = witness.judge(found, seen), shown(found), found.text
+            client.take(name, found.text)
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": client.messages}
+        said = client.say(arguments)
+        assert dying_gateways.stdin is not None
+        assert dying_gateways.stdout is not None
+        dying_gateways.stdin.write(json.dumps([str(store), str(tmp_path), body, said, statements]) + "\n")
+        dying_gateways.stdin.flush()
+        assert dying_gateways.stdout.readline() == "asked\n"
+        began = time.monotonic()
+        found = client.call("toolu_2", arguments)  # while the gateway dies
+        took = time.monotonic() - began
+        lines = [dying_gateways.stdout.readline()]
+        if lines == ["answered\n"]:
+            lines.append(dying_gateways.stdout.readline())
+        assert lines[-1] == f"{-signal.SIGKILL}\n"
+        assert took < 5  # the patience is 0.4 seconds; a machine may be busy
+        has_marker = shown(found) == MARKER
+        assert has_marker or shown(found) == "".join(LINES)
+        with pagein.open(store, workspace=tmp_path) as again:
+            is_journaled = any("toolu_2" in repr(one.body) for one in again.session("gate").journal)
+            assert has_marker is is_journaled is (lines[0] == "answered\n")
+            assert is_journaled or statements < _ALL
+            client.engine, witness.engine = again, again
+            event = witness.judge(found, {"toolu_1": witness.answers["toolu_1"][2]})
+            witness.answers["toolu_2"] = event, shown(found), found.text
+            client.take("toolu_2", found.text)
+            assert client.read() == MARKER
+            client.compact(random.Random(1))  # noqa: S311 - a choice
+            assert client.read() == "".join(LINES)

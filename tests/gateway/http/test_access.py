@@ -14,6 +14,7 @@ from tests.gateway.browser import browsing, needs_browser
 from tests.gateway.processes import gateway_process, token_in
 from tests.gateway.test_serve import HEADERS, cli, conversation
 from tests.gateway.upstreams import Stage, run, says, stage
+from yarl import URL
 
 from pagein.errors import BadSetting
 from pagein.gateway.http.access_token import ensure_token, fresh, read_token
@@ -211,6 +212,69 @@ def test_a_message_to_a_service_under_another_spelling_of_its_path_is_not_passed
             for path in ("/mcp/", "//mcp", "/mcp/?q=x", f"/t-{on.gateway.token}/mcp"):
                 assert await status_of(on, path, "POST", **told) == 404
             assert on.upstream.got == []
+
+    run(go())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/mcp/../mcp",
+        "/mcp/.",
+        "/x/../mcp",
+        "/openai/../mcp",
+        "/mcp/%2e%2e/mcp",
+        "/%2E./mcp",
+        "/v1/mcp",
+        "/anthropic/mcp",
+        "/mcp/mcp",
+        "/mcp/more",
+        "/MCP",
+        "/%6dcp/",
+        "/mcp%2f",
+        "/mcp%20",
+        "/mcp;a=b",
+        "/mcp%3Fa",
+        "/mcp\\..\\mcp",
+        "/v1/../v1/messages",
+        "/v1/messages/.?x=y",
+        "/t-TOKEN/../mcp",
+        "/t-TOKEN/v1/mcp",
+        "/x/../t-TOKEN/mcp",
+        "http://127.0.0.1/mcp/../mcp",
+    ],
+)
+def test_a_raw_path_with_a_dot_segment_or_a_services_name_reaches_no_vendor(path: str, tmp_path: Path) -> None:
+    """Clients normalise paths before they send them, so the request is written by hand."""
+
+    async def serve(_: web.Request) -> web.Response:
+        return web.Response(status=202)
+
+    async def go() -> None:
+        async with stage(says(b"{}"), tmp_path, services={"/mcp": serve}) as on:
+            token, home = on.gateway.token, URL(on.url)
+            reader, writer = await asyncio.open_connection(home.host, home.port)
+            head = (
+                f"POST {path.replace('TOKEN', token)} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+            )
+            writer.write(f"{head}Content-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode())
+            answer = await reader.read()
+            writer.close()
+            assert answer.split()[1] in (b"202", b"404"), answer
+            assert on.upstream.got == []
+
+    run(go())
+
+
+@pytest.mark.parametrize("path", ["/v1/mcp_servers?limit=1", "/v1/files/a.b..c", "/v1/models?path=../mcp"])
+def test_a_path_that_only_looks_like_a_services_is_passed_on(path: str, tmp_path: Path) -> None:
+    async def serve(_: web.Request) -> web.Response:
+        return web.Response(status=202)
+
+    async def go() -> None:
+        async with stage(says(b"{}"), tmp_path, services={"/mcp": serve}) as on:
+            assert await status_of(on, path) == 200
+            assert len(on.upstream.got) == 1
 
     run(go())
 

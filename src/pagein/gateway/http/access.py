@@ -22,11 +22,12 @@ from aiohttp import web
 from pagein.gateway.http.addresses import SEGMENT, in_brackets, is_address
 from pagein.gateway.http.headers import PROOF, bears, is_same
 from pagein.gateway.http.own_answers import refusal
-from pagein.gateway.http.routes import origin_form, route
+from pagein.gateway.http.routes import origin_form, route, segments
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 COOKIE: Final = "pagein"
+_DOTS: Final = frozenset({".", ".."})
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _FORBIDDEN: Final = 403
 _UNKNOWN: Final = 401
@@ -52,7 +53,8 @@ class _Refusal:
 
 _NO_PAGE: Final = _Refusal(
     404,
-    "there is nothing here; an address of pagein's has no slash at its end, and /mcp wants the token in a header",
+    "there is nothing here; an address of pagein's has no slash at its end, /mcp stands alone and wants the token in a header, "
+    "and a path has no segment . or ..",
     "no_page",
 )
 
@@ -113,14 +115,15 @@ class GatewayAccess:
 
         pages: handlers of pages with full access. services: paths of services.
 
-        The path of a page or a service with a slash too much is unknown, and is not forwarded to a vendor; nor is that of a
-        service behind the token, which it wants in a header.
+        The path of a page with a slash too much is unknown, and is not forwarded to a vendor; nor is a path with a dot
+        segment, or one that names a service in any segment, also behind the token, which a service wants in a header.
         """
+        of_services = frozenset(one.strip("/") for one in services)
 
         def is_beside(path: str) -> bool:
             plain = path.partition("?")[0]
             meant = f"/{plain.strip('/')}"
-            return meant in services or (plain != meant and meant in pages)
+            return (plain != meant and meant in pages) or not segments(path).isdisjoint(_DOTS | of_services)
 
         async def checked_handler(request: web.Request) -> web.StreamResponse:
             path = origin_form(request.raw_path)

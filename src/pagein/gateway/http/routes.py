@@ -1,8 +1,10 @@
 """Route requests: choose the upstream, and detect model calls for curation. Pure functions."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import unquote
 
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import FORMATS
@@ -11,6 +13,7 @@ _DEFAULT: Final = "openai"
 """The vendor of requests that show nothing: other providers speak OpenAI's formats."""
 _MODELS: Final = "/models"
 """A path common to all vendors."""
+_SEPARATORS: Final = re.compile(r"[/\\?#;]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,12 @@ def origin_form(raw_path: str) -> str:
         return raw_path
     _, scheme, rest = raw_path.partition("://")
     return "/" + rest.partition("/")[2] if scheme else "/" + raw_path.removeprefix("*")
+
+
+def segments(raw_path: str) -> frozenset[str]:
+    """Return the segments of a path as any server may understand them: unescaped, in small letters, without parameters."""
+    plain = unquote(raw_path.partition("?")[0]).lower()
+    return frozenset(one.strip() for one in _SEPARATORS.split(plain))
 
 
 def _vendor(path: str, headers: Mapping[str, str]) -> str:
