@@ -360,7 +360,7 @@ def _run(
     lease: Path | None,
     *,
     as_json: bool,
-    afterwards: Callable[[], None] | None,
+    afterwards: Callable[[], object] | None,
 ) -> bool:
     from pagein.gateway.farewell import at_the_end
     from pagein.gateway.launch.lease import LeaseWatch

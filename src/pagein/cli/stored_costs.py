@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _PATIENCE = 5.0  # seconds of reading journals
 
 
-def tell_week(store: str | None, workspace: Path) -> None:
-    """Print what pagein saved in the last seven days, in one line, from a thread: a gateway does not wait for it.
+def tell_week(store: str | None, workspace: Path) -> Thread:
+    """Print what pagein saved in the last seven days, in one line, from the returned thread: a gateway does not wait for it.
 
     Prints nothing if no call of these days has a price, or the store cannot be read.
     """
@@ -30,7 +30,9 @@ def tell_week(store: str | None, workspace: Path) -> None:
             if line := week_line(costs_of(store, workspace)):
                 typer.echo(line)
 
-    Thread(target=tell, name="pagein-week", daemon=True).start()
+    thread = Thread(target=tell, name="pagein-week", daemon=True)
+    thread.start()
+    return thread
 
 
 def costs_of(store: str | None, workspace: Path) -> "CostsStatus":
