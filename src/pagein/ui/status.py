@@ -128,7 +128,7 @@ class CostStatus(TypedDict):
     saved: float
     unpriced: int
     dearer: dict[str, float]
-    misses: Sequence[MissStatus]
+    misses: list[MissStatus]
 
 
 class CostsStatus(TypedDict):
