@@ -3,11 +3,13 @@ from pagein.ui.status import (
     CostsStatus,
     CostStatus,
     GatewayStatus,
+    MissStatus,
     RecallStatus,
     SessionStatus,
     Status,
     StoreStatus,
     status_lines,
+    week_line,
 )
 
 _PASSED = SessionStatus(
@@ -97,16 +99,35 @@ def test_recalls_stand_below_the_store_only_if_asked_for() -> None:
 
 
 def test_the_bill_of_today_and_the_week_comes_first_and_names_who_lost_money() -> None:
-    today = CostStatus(since=0.0, sessions=0, calls=0, usd=0.0, saved=0.0, unpriced=0, dearer={})
-    week = CostStatus(since=0.0, sessions=2, calls=30, usd=4.5, saved=-0.5, unpriced=1, dearer={"fix-login": 0.75})
+    today = CostStatus(since=0.0, sessions=0, calls=0, usd=0.0, saved=0.0, unpriced=0, dearer={}, misses=[])
+    misses = [
+        MissStatus(cause="system", who="client", calls=2, tokens=120_000),
+        MissStatus(cause="expired", who="nobody", calls=1, tokens=9_000),
+    ]
+    lost = {"fix-login": 0.75}
+    week = CostStatus(since=0.0, sessions=2, calls=30, usd=4.5, saved=-0.5, unpriced=1, dearer=lost, misses=misses)
     told = Status(gateway=_GATEWAY, store=_STORE, costs=CostsStatus(today=today, week=week, unread=0))
     counted = "$4.50 at list prices for 30 calls in 2 sessions"
     doing = "pagein has cost $0.50 so far, by its own estimate; 1 call without a known price not counted"
-    assert status_lines(told, 0).splitlines()[:3] == [
+    assert status_lines(told, 0).splitlines()[:6] == [
         "today     no calls in this store since midnight",
         f"7 days    {counted}; {doing}",
         "dearer    with pagein than without it: fix-login by $0.75",
+        "misses    3 calls of the 7 days read 129,000 tokens less from the cache than was there; by cause:",
+        "  system   by the client  2 calls  120,000 tokens",
+        "  expired  by nobody      1 call   9,000 tokens",
     ]
+
+
+def test_the_saving_of_the_last_week_is_one_line_and_an_empty_store_has_none() -> None:
+    def told(usd: float, saved: float, calls: int = 30) -> str:
+        one = CostStatus(since=0.0, sessions=2, calls=calls, usd=usd, saved=saved, unpriced=0, dearer={}, misses=[])
+        return week_line(CostsStatus(today=one, week=one, unread=0))
+
+    before = "last 7 days in this store: $4.50 for 30 calls; with the settings then in force they "
+    assert told(4.5, 0.5) == before + "saved $0.50 of $5.00 (10 %), by pagein's own estimate"
+    assert told(4.5, -0.5) == before + "have cost $0.50 more than without pagein, by pagein's own estimate"
+    assert told(0.0, 0.0, calls=0) == ""
 
 
 def test_sessions_of_a_gateway_are_told_in_dollars_where_their_model_has_a_price() -> None:

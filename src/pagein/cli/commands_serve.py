@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from errno import EADDRINUSE, errorcode
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -18,6 +19,7 @@ import typer
 
 from pagein.cli.gateway_addresses import greeting_of
 from pagein.cli.options import Store, Upstreams, Workspace, with_upstream_options
+from pagein.cli.stored_costs import tell_week
 from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
@@ -143,7 +145,9 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
                 told = _announcement(store, workspace, url, upstreams, lease, is_open=is_open)
                 open_until_the_end.enter_context(_announced(told))
 
-        whole = _run(settings, parts, announce, lease, as_json=as_json)
+        tells_week = not (measure or as_json) and sys.stdout.isatty()
+        afterwards = partial(tell_week, store, workspace) if tells_week else None
+        whole = _run(settings, parts, announce, lease, as_json=as_json, afterwards=afterwards)
     if not whole:
         sys.stderr.write("pagein: ended before all calls had come to their end\n")
 
@@ -356,6 +360,7 @@ def _run(
     lease: Path | None,
     *,
     as_json: bool,
+    afterwards: Callable[[], object] | None,
 ) -> bool:
     from pagein.gateway.farewell import at_the_end
     from pagein.gateway.launch.lease import LeaseWatch
@@ -373,6 +378,8 @@ def _run(
                 err=True,
             )
         typer.echo(told)  # a waiting reader gets the address at once, also in a pipe
+        if afterwards is not None:
+            afterwards()
 
     def waits(count: int) -> None:
         calls = "a call" if count == 1 else f"{count} calls"

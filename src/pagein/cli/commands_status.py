@@ -6,9 +6,7 @@ command, as in `cli`.
 
 import json
 import sys
-import time
 from contextlib import closing
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -16,17 +14,16 @@ import typer
 
 from pagein.cli.archive_access import GivenWorkspace
 from pagein.cli.options import AsJson, NearestGatewayUrl, Store
+from pagein.cli.stored_costs import calls_since, costs_of
 
 if TYPE_CHECKING:
-    from pagein.gateway.pages.call_totals import SessionCalls
     from pagein.gateway.setup.inquiry import GatewayInquiry
     from pagein.replay.results.recall_counts import RecallCount
-    from pagein.ui.status import AbsentCount, CostsStatus, GatewayStatus, RecallStatus, StoreStatus
+    from pagein.ui.status import AbsentCount, GatewayStatus, RecallStatus, StoreStatus
 
 By: TypeAlias = Literal["session", "agent", "project", "model", "day"]
 
 _SHOWN = 10
-_PATIENCE = 5.0  # seconds of reading journals
 
 
 def add_to(app: typer.Typer) -> None:
@@ -69,7 +66,7 @@ def status(
         return
     now = Status(gateway=_gateway(url, workspace or Path()), store=_store(asked, folder))
     if not now["store"]["problem"]:
-        now["costs"] = _costs(asked, folder)
+        now["costs"] = costs_of(asked, folder)
     if recalls and not now["store"]["problem"]:
         now["recalls"] = _recalls(asked, folder)
     sys.stdout.write(json.dumps(now) + "\n" if as_json else status_lines(now, _SHOWN) + "\n")
@@ -182,51 +179,12 @@ def _show_totals(store: str | None, workspace: Path, by: By, since: str, *, as_j
     from pagein.ui.status import show_totals
 
     start = moment(since) or 0.0
-    sessions, unread = _calls_since(store, workspace, start)
+    sessions, unread = calls_since(store, workspace, start)
     rows = totals_since(start, by, sessions)
     if as_json:
         sys.stdout.write(json.dumps({"by": by, "since": start, "rows": rows, "unread": unread}) + "\n")
     else:
         show_totals(console(), by, rows, unread)
-
-
-def _costs(store: str | None, workspace: Path) -> "CostsStatus":
-    """Sum the calls of the last days. Raises StoreError for a journal that cannot be read."""
-    from pagein.gateway.pages.call_totals import cost_since, periods
-    from pagein.ui.status import CostsStatus
-
-    midnight, week = periods(datetime.now().astimezone())  # noqa: TID251 - the rim reads the clock
-    sessions, unread = _calls_since(store, workspace, week)
-    made = [(one.name, one.calls) for one in sessions]
-    return CostsStatus(today=cost_since(midnight, made), week=cost_since(week, made), unread=unread)
-
-
-def _calls_since(store: str | None, workspace: Path, since: float) -> "tuple[list[SessionCalls], int]":
-    """Return the sessions that were written to since a moment, the latest first, and how many were left unread for lack of time."""
-    from pagein import wiring
-    from pagein.gateway.pages.call_totals import SessionCalls
-    from pagein.gateway.pages.journal_calls import summary_of
-    from pagein.tools.session_commands import sessions as known_sessions
-
-    found: list[SessionCalls] = []
-    with closing(wiring.open_for_upkeep(store, workspace=workspace, looks=True)) as kept:
-        late = sorted(
-            ((one.touched, one.name) for one in kept.sessions() if not one.is_own and one.touched is not None),
-            reverse=True,
-        )
-        names = [name for touched, name in late if touched >= since]
-        known = {
-            one["session"]: one for one in known_sessions(kept, sub_agents=True, limit=max(len(names), 1))["sessions"]
-        }
-        until = time.monotonic() + _PATIENCE
-        for name in names:
-            if found and time.monotonic() > until:
-                break
-            summary, told = summary_of(kept.entries(name)), known.get(name, {})
-            title, agent = str(told.get("title") or summary.title), told.get("agent") or summary.client
-            title = f"(sub-agent) {title}" if told.get("parent") else title
-            found.append(SessionCalls(name, title, str(agent), str(told.get("cwd") or ""), summary.calls))
-    return found, len(names) - len(found)
 
 
 def _recalls(store: str | None, workspace: Path) -> "RecallStatus":

@@ -13,6 +13,7 @@ from pagein.ui.row_tables import RowColumn, TableRow, print_rows
 _DEAREST: Final = 3
 _SHORT: Final = 8
 _TOTALS: Final = (("dollars", 0), ("saved", 1), ("calls", 2), ("from cache", 3), ("recalls", 4))
+_BLAME: Final = {"client": "by the client", "us": "by pagein", "provider": "by the provider", "nobody": "by nobody"}
 _NAMELESS: Final = "(passed through, of no session)"
 
 
@@ -102,12 +103,22 @@ class RecallStatus(TypedDict):
     drawn_usd: float
 
 
+class MissStatus(TypedDict):
+    """The cache misses of one cause: its word, who caused them (client, us, provider or nobody), calls, and tokens not read."""
+
+    cause: str
+    who: str
+    calls: int
+    tokens: int
+
+
 class CostStatus(TypedDict):
     """The cost of all stored sessions since a moment, at list prices.
 
     since: seconds since 1970. usd: dollars. saved: dollars by pagein's own estimate; negative for a loss.
     unpriced: calls without a known price; they count in no sum.
     dearer: sessions that pagein made dearer, with the dollars, the largest first.
+    misses: misses of the provider's cache by cause, the most tokens first.
     """
 
     since: float
@@ -117,6 +128,7 @@ class CostStatus(TypedDict):
     saved: float
     unpriced: int
     dearer: dict[str, float]
+    misses: list[MissStatus]
 
 
 class CostsStatus(TypedDict):
@@ -209,8 +221,42 @@ def _costs(costs: CostsStatus | None) -> Iterator[str]:
         shown = ", ".join(f"{name} by {dollars(usd)}" for name, usd in [*dearer.items()][:_DEAREST])
         more = f", and {count(len(dearer) - _DEAREST)} more" if len(dearer) > _DEAREST else ""
         yield f"dearer    with pagein than without it: {shown}{more}"
+    yield from _misses(costs["week"]["misses"])
     if costs["unread"]:
         yield f"          {plural(costs['unread'], 'session')} of these days not counted; the page of pagein serve counts all"
+
+
+def _misses(misses: Sequence[MissStatus]) -> Iterator[str]:
+    if not misses:
+        return
+    calls, tokens = (sum(one[name] for one in misses) for name in ("calls", "tokens"))
+    yield f"misses    {plural(calls, 'call')} of the 7 days read {count(tokens)} tokens less from the cache than was there; by cause:"
+    rows = [
+        (one["cause"] or "told by the provider", _BLAME.get(one["who"], one["who"]), plural(one["calls"], "call"))
+        for one in misses
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row, one in zip(rows, misses, strict=True):
+        cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield f"  {cells}  {count(one['tokens'])} tokens"
+
+
+def week_line(costs: CostsStatus) -> str:
+    """Return what pagein saved in the last seven days, in one line; "" without calls of a known price."""
+    week = costs["week"]
+    before = week["usd"] + week["saved"]
+    if not week["usd"]:
+        return ""
+    doing = (
+        f"they saved {dollars(week['saved'])} of {dollars(before)} ({share(week['saved'], before)})"
+        if week["saved"] >= 0
+        else f"they have cost {dollars(-week['saved'])} more than without pagein"
+    )
+    unread = f"; {plural(costs['unread'], 'session')} not counted" if costs["unread"] else ""
+    return plain(
+        f"last 7 days in this store: {dollars(week['usd'])} for {plural(week['calls'], 'call')}; "
+        f"with the settings then in force {doing}, by pagein's own estimate{unread}"
+    )
 
 
 def _gateway(gateway: GatewayStatus, most: int) -> Iterator[str]:

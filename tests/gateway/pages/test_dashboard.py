@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import aiohttp
 import pytest
-from tests.gateway.browser import browsing, needs_browser
+from tests.gateway.browser import Page, browsing, needs_browser
 from tests.gateway.processes import gateway_process, token_in
 from tests.gateway.test_serve import cli, conversation, sent
 from tests.gateway.upstreams import run, says, stage
@@ -105,6 +105,18 @@ def test_the_dashboard_is_told_of_sessions_their_window_epochs_and_objects_and_f
         assert gone[0]["id"] in {hit["id"] for hit in hits["hits"]}
 
     run(go())
+
+
+def test_status_counts_the_cache_misses_by_cause_and_whose_doing(worked: tuple[str, Path]) -> None:
+    url, folder = worked
+    run(called(url, "fickle", 2))
+    store = str(folder / "s.pagein")
+    told = json.loads(cli("status", "--store", store, "--json", folder=folder).stdout)
+    (system,) = [one for one in told["costs"]["week"]["misses"] if one["cause"] == "system"]
+    assert (system["who"], system["calls"]) == ("client", 1)
+    assert system["tokens"] > 2000
+    shown = cli("status", "--store", store, folder=folder).stdout
+    assert re.search(rf"^  system +by the client +1 call +{system['tokens']:,} tokens$", shown, re.MULTILINE)
 
 
 def test_a_session_that_only_passed_has_calls_and_what_fills_its_window_and_one_never_seen_has_neither(
@@ -326,3 +338,31 @@ def test_what_was_saved_before_a_restart_is_not_counted_again_behind_it(tmp_path
                     run(sent(url, conversation(number), x_pagein_session="one"))
                 saved.append(run(called(with_token(url, token_in(tmp_path)), "one", len(turns)))["saved"])
     assert 0 < saved[1] < saved[0] / 2
+
+
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0]"
+
+
+@needs_browser
+def test_the_first_paint_with_500_sessions_takes_at_most_three_times_that_of_an_empty_page(tmp_path: Path) -> None:
+    async def painted(page: Page, address: str, drawn: str) -> float:
+        """Milliseconds to the first paint, the best of three loads: what else the machine does only adds to it."""
+        best = float("inf")
+        for _ in range(3):
+            await page.tell("Page.navigate", url=address)
+            await page.until(f"{drawn} && {PAINT} !== undefined")
+            best = min(best, float(str(await page.value(f"{PAINT}.startTime"))))
+        return best
+
+    async def go() -> None:
+        async with stage(says(b"{}"), tmp_path) as on, browsing("about:blank", tmp_path / "browser") as page:
+            bare = await painted(page, on.gateway.page, "document.querySelector('#overview h2') !== null")
+            for number in range(SESSIONS):
+                on.gateway.board.add(
+                    CallRecord(1e9 + number, f"job {number}", "header", route="messages", model="m", status=200)
+                )
+            rows = f"document.querySelectorAll('#overview tbody tr').length === {SESSIONS}"
+            many = await painted(page, on.gateway.page, rows)
+        assert many <= 3 * bare, f"{many:.0f} ms with {SESSIONS} sessions, {bare:.0f} ms without"
+
+    run(go())

@@ -3,6 +3,9 @@
 import asyncio
 import json
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +14,12 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 from tests.gateway.browser import Page, browsing, needs_browser
-from tests.gateway.processes import gateway_process, noted, token_in
+from tests.gateway.processes import data_folder, gateway_process, noted, token_in
 from tests.gateway.test_serve import cli, conversation, sent
 from tests.gateway.upstreams import run
 
 from pagein import wiring
+from pagein.cli.stored_costs import tell_week
 from pagein.gateway.http.addresses import with_token
 from pagein.gateway.http.headers import PROOF
 from pagein.gateway.setup.inquiry import GatewayInquiry, NoAnswer
@@ -443,3 +447,34 @@ def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None
         with gateway_process(provider.url, other) as (url, _):  # a store of its own: sessions share what they lose
             run(tutorial(with_token(url, token_in(other))))
     assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
+
+
+def test_serve_tells_in_a_terminal_what_the_last_week_saved(worked: tuple[str, str, Path], tmp_path: Path) -> None:
+    _, _, folder = worked
+    mine, terminal = os.openpty()
+    command = [sys.executable, "-m", "pagein", "serve", "--port", "0", "--no-keep-alive", "--store"]
+    with subprocess.Popen(  # noqa: S603 -- our own
+        [*command, str(folder / "s.pagein"), "--log", str(tmp_path / "log.jsonl")],
+        stdout=terminal,
+        stderr=terminal,
+        env=os.environ | data_folder(folder),
+    ) as process:
+        os.close(terminal)
+        text = ""
+        try:
+            while not re.search("^last 7 days.*\n", text, re.MULTILINE):
+                text += os.read(mine, 65536).decode()
+        finally:
+            process.kill()
+            os.close(mine)
+    line = next(one for one in text.splitlines() if one.startswith("last 7 days"))
+    told = r"in this store: \$\d+\.\d+ for \d+ calls?; with the settings then in force they (saved|have cost) \$\d"
+    assert re.search(told, line), line
+
+
+def test_of_an_empty_store_no_saving_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = tmp_path / "empty.pagein"
+    for _ in ("missing", "empty"):
+        tell_week(str(store), tmp_path).join()
+        assert capsys.readouterr() == ("", "")
+        wiring.open(str(store), workspace=tmp_path).close()

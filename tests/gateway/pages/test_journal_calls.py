@@ -157,6 +157,25 @@ def test_the_cost_since_a_moment_counts_its_own_calls_and_names_the_sessions_tha
     assert found["dearer"] == {"bad": 0.5}
 
 
+def test_cache_misses_since_a_moment_are_counted_by_cause_and_whose_doing_the_most_tokens_first() -> None:
+    def missed(at: float, cause: str, who: str, tokens: int) -> JournalCall:
+        return JournalCall(at, MODEL, Usage(10), 1.0, 1.0, 0.0, cause=cause, who=who, shortfall=tokens)
+
+    calls = [
+        missed(50.0, "tools", "client", 9_999),  # before
+        missed(150.0, "expired", "nobody", 40),
+        missed(151.0, "messages", "us", 70),
+        missed(152.0, "messages", "client", 80),
+        missed(153.0, "expired", "nobody", 50),
+        missed(154.0, "", "", 0),
+    ]
+    assert cost_since(100.0, [("one", calls)])["misses"] == [
+        {"cause": "expired", "who": "nobody", "calls": 2, "tokens": 90},
+        {"cause": "messages", "who": "client", "calls": 1, "tokens": 80},
+        {"cause": "messages", "who": "us", "calls": 1, "tokens": 70},
+    ]
+
+
 def test_costs_since_a_moment_are_told_by_session_agent_project_model_and_day() -> None:
     def call(at: float, usd: float, model: str = MODEL) -> JournalCall:
         return JournalCall(at, model, Usage(10), 1000.0, usd, 500.0)

@@ -57,12 +57,25 @@ class LedgerView(TypedDict):
     lost: float
 
 
+class MissCount(TypedDict):
+    """The cache misses of one cause.
+
+    cause, who: as in `providers.caches.cache_doctor`. calls: calls that missed. tokens: tokens that they did not read from the cache.
+    """
+
+    cause: str
+    who: str
+    calls: int
+    tokens: int
+
+
 class PeriodCost(TypedDict):
     """The cost of the calls of all stored sessions since a moment, at list prices.
 
     since: seconds since 1970. unpriced: calls without a known price; they count in no sum.
     saved: dollars that pagein saved by its own estimate; negative for a loss.
     dearer: sessions that pagein made dearer, with the dollars, the largest first.
+    misses: misses of the provider's cache by cause, the most tokens first.
     """
 
     since: float
@@ -72,6 +85,7 @@ class PeriodCost(TypedDict):
     saved: float
     unpriced: int
     dearer: dict[str, float]
+    misses: list[MissCount]
 
 
 class TotalsView(TypedDict):
@@ -154,7 +168,19 @@ def cost_since(since: float, sessions: Iterable[tuple[str, Sequence[JournalCall]
         saved=sum(nets.values()),
         unpriced=sum(call.usd is None for call in made),
         dearer={name: -net for name, net in sorted(nets.items(), key=lambda one: one[1]) if net <= -_LEAST_LOSS},
+        misses=_misses(made),
     )
+
+
+def _misses(calls: Iterable[JournalCall]) -> list[MissCount]:
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for one in calls:
+        if one.shortfall:
+            groups[one.cause, one.who].append(one.shortfall)
+    found = [
+        MissCount(cause=cause, who=who, calls=len(short), tokens=sum(short)) for (cause, who), short in groups.items()
+    ]
+    return sorted(found, key=lambda one: (-one["tokens"], one["cause"], one["who"]))
 
 
 def periods(now: datetime) -> tuple[float, float]:

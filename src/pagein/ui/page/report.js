@@ -129,9 +129,16 @@ function showResidents(session) {
   if (!session.residents.length) $("residents").replaceChildren(make("li", {}, "Nothing large stayed in this window."));
 }
 
+// A narrow page shows each value behind the name of its column.
+function nameCells(table) {
+  const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+  for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, index) => (cell.dataset.head = names[index]));
+  return table;
+}
+
 function table(head, rows) {
   const cells = (values, tag) => make("tr", {}, ...values.map((value, index) => make(index ? tag : "th", index ? {} : { scope: tag === "th" ? "col" : "row" }, String(value))));
-  return make("table", {}, make("thead", {}, cells(head, "th")), make("tbody", {}, ...rows.map((row) => cells(row, "td"))));
+  return nameCells(make("table", { class: "numbered" }, make("thead", {}, cells(head, "th")), make("tbody", {}, ...rows.map((row) => cells(row, "td")))));
 }
 
 function whyOf(session) {
@@ -209,6 +216,7 @@ function sharing() {
 }
 
 function start() {
+  document.querySelectorAll(".scroll > table").forEach(nameCells);
   bars();
   sharing();
   if (!facts.sessions.length) return;
