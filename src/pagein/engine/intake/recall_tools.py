@@ -33,8 +33,7 @@ from pagein.model.journal_notes import Note, OfferedTool, ToolsLaterNote, ToolsN
 from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
-from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, may_fall_short, tokens_of
-from pagein.providers.prices.price_lookup import newest_prices
+from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope
@@ -142,19 +141,11 @@ def _with(
 
 
 def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
-    """Return whether the tools would cost too much in this conversation, judged by its first request."""
-    whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
+    """Return whether the tools would be a large part of this conversation's cost, judged by its first request."""
     if _is_known(bytes(envelope.fields["tools"]), envelope.api):
-        model = envelope.path_model or _value(envelope.fields, format_named(envelope.api).requests.model_field)
-        paid = newest_prices(model) if isinstance(model, str) else None
-        return paid is not None and not _do_more(offers) and may_fall_short(whole, paid.cache.min_prefix)
+        return False
+    whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
     return not are_small(_weight(offers, envelope.api), whole)
-
-
-def _do_more(offers: Sequence[ToolOffer]) -> bool:
-    """Return whether the tools do more than recall what left this session's window, as the user has asked for."""
-    recall = (TOOLS.peek, TOOLS.search)
-    return any(one.name not in recall or "everything" in one.schema.get("properties", {}) for one in offers)
 
 
 @lru_cache(maxsize=16)
