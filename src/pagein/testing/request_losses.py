@@ -11,6 +11,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from itertools import accumulate
 from typing import Any, Final, Literal, TypeAlias
 
@@ -119,7 +120,8 @@ def _requests(made: MadeSession, manner: ClientManner) -> Iterator[_MadeRequest]
         body = client.body(model)
         calls = [(f"call_{number}_{place}", one) for place, one in enumerate(step.results)]
         answer = client.answer(number, calls)
-        yield _MadeRequest(now, model, body, answer, step.output)
+        output = max(step.output, ceil(len(answer) / manner.ratio))  # a provider reports all that the answer has
+        yield _MadeRequest(now, model, body, answer, output)
         now += step.thought + step.took
         client.take(answer, calls)
         is_over = not calls
