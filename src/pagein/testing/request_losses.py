@@ -11,8 +11,8 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
 from itertools import accumulate
+from math import ceil
 from typing import Any, Final, Literal, TypeAlias
 
 from pagein.engine.conversation import ClientAnswer
