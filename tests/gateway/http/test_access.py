@@ -236,15 +236,13 @@ def test_a_message_to_a_service_under_another_spelling_of_its_path_is_not_passed
         "/mcp;a=b",
         "/mcp%3Fa",
         "/mcp\\..\\mcp",
-        "/v1/../v1/messages",
-        "/v1/messages/.?x=y",
         "/t-TOKEN/../mcp",
         "/t-TOKEN/v1/mcp",
         "/x/../t-TOKEN/mcp",
         "http://127.0.0.1/mcp/../mcp",
     ],
 )
-def test_a_raw_path_with_a_dot_segment_or_a_services_name_reaches_no_vendor(path: str, tmp_path: Path) -> None:
+def test_a_raw_path_with_a_services_name_in_any_segment_reaches_no_vendor(path: str, tmp_path: Path) -> None:
     """Clients normalise paths before they send them, so the request is written by hand."""
 
     async def serve(_: web.Request) -> web.Response:

@@ -27,7 +27,6 @@ from pagein.gateway.http.routes import origin_form, route, segments
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 COOKIE: Final = "pagein"
-_DOTS: Final = frozenset({".", ".."})
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _FORBIDDEN: Final = 403
 _UNKNOWN: Final = 401
@@ -115,15 +114,15 @@ class GatewayAccess:
 
         pages: handlers of pages with full access. services: paths of services.
 
-        The path of a page with a slash too much is unknown, and is not forwarded to a vendor; nor is a path with a dot
-        segment, or one that names a service in any segment, also behind the token, which a service wants in a header.
+        The path of a page with a slash too much is unknown, and is not forwarded to a vendor; nor is one that names a
+        service in any segment, also behind the token, which a service wants in a header.
         """
         of_services = frozenset(one.strip("/") for one in services)
 
         def is_beside(path: str) -> bool:
             plain = path.partition("?")[0]
             meant = f"/{plain.strip('/')}"
-            return (plain != meant and meant in pages) or not segments(path).isdisjoint(_DOTS | of_services)
+            return (plain != meant and meant in pages) or not segments(path).isdisjoint(of_services)
 
         async def checked_handler(request: web.Request) -> web.StreamResponse:
             path = origin_form(request.raw_path)
