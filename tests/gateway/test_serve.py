@@ -32,7 +32,9 @@ def conversation(turns: int, name: str = "fix the build", lines: int = 250) -> d
         result = {"type": "tool_result", "tool_use_id": call, "content": text}
         messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
     # a stranger without tools would have no way back, so nothing of it would leave
-    tools = [{"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}]
+    schema = {"type": "object", "properties": {"command": {}}}
+    # so long that the recall tools come with the first request
+    tools = [{"name": "Bash", "description": "Run it. " * 900, "input_schema": schema}]
     return {"model": "claude-sonnet-4-5", "max_tokens": 100, "tools": tools, "messages": messages}
 
 

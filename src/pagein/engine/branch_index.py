@@ -43,6 +43,7 @@ from pagein.model.journal_notes import (
 )
 from pagein.model.memory_notes import AnswerNote
 from pagein.model.note_forms import kind_of
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope
 
 NOWHERE: Final = "the request stands in no session"
@@ -290,7 +291,9 @@ class BranchIndex:
         # thinking made with recall tools is refused without them
         if not offers and isinstance(settled, tuple) and may_be_bound(call):
             offers = settled
-        recall = recall_tools.recall_of(call.theirs, call.script, offers, settled)
+        reports_writes = format_named(call.theirs.api).cache.takes_ttls
+        may_be_cached = not reports_writes or self.trails[parent].may_be_cached or self.trails[parent].is_open
+        recall = recall_tools.recall_of(call.theirs, call.script, offers, settled, may_be_cached=may_be_cached)
         if deferred:
             recall = replace(recall, deferred=deferred)
         elif not recall.tools and call.envelope is call.theirs:

@@ -178,6 +178,30 @@ def test_a_stranger_with_a_large_prompt_has_the_tools_from_the_first_request_on(
     assert called(engine, answered(system="Know this. " * 20_000), 0.0).offered == ("peek", "search")
 
 
+@pytest.mark.parametrize(
+    ("model", "words", "tools"),
+    [
+        ("claude-opus-4-6", 1000, ()),  # the cache stores 4,096 tokens and more
+        ("claude-opus-4-6", 3000, ("peek", "search")),
+        ("claude-sonnet-4-5", 1000, ("peek", "search")),  # 1,024
+        ("claude-sonnet-4-5", 100, ()),
+        ("a model without a price", 100, ("peek", "search")),
+    ],
+)
+def test_a_known_agent_gets_them_at_once_where_they_lift_no_prompt_over_the_minimum_of_the_cache(
+    engine: Engine, model: str, words: int, tools: tuple[str, ...]
+) -> None:
+    given = body("anthropic", model=model, system="Know this. " * words)
+    assert offered(engine, given, "anthropic") == tools
+
+
+def test_tools_that_do_more_than_recall_are_there_at_once(engine: Engine) -> None:
+    small = body("anthropic", model="claude-opus-4-6")
+    more = ToolOffer("query", "Ask a child.")
+    prepared = engine.prepare(small, "anthropic", at=0.0, hint="one", offers=(*OFFERS, more))
+    assert prepared.offered == ("peek", "search", "query")
+
+
 def test_nothing_leaves_where_no_way_leads_back(engine: Engine) -> None:
     for count in range(3):
         given = answered(*[lines(3000)] * count)

@@ -293,11 +293,18 @@ class AnsweredRequest:
 
 @dataclass(frozen=True, slots=True)
 class RequestTrail:
-    """The last request of a branch, and the last that was answered; None before the first."""
+    """The last request of a branch, and the last that was answered; None before the first.
+
+    is_open: whether no usage was reported for the last request yet.
+    may_be_cached: whether the provider may have cached anything of the branch: false if every request but the last was
+        answered, and none read or wrote the cache.
+    """
 
     head: PrefixDigests
     at: float | None = None
     answered: AnsweredRequest | None = None
+    is_open: bool = False
+    may_be_cached: bool = False
 
 
 _UNSENT: Final = RequestTrail(PrefixDigests())
@@ -313,9 +320,11 @@ def _follow(trail: RequestTrail, body: Body) -> RequestTrail:
         case NoteEntry(note=PrefixDigests() as head):
             return replace(trail, head=head)
         case RequestSent(moment=at):
-            return replace(trail, at=at)
+            return replace(trail, at=at, is_open=True, may_be_cached=trail.may_be_cached or trail.is_open)
         case NoteEntry(note=UsageNote(usage=usage, answer=answer)):
-            return replace(trail, answered=AnsweredRequest(usage, answer, trail.head, trail.at))
+            answered = AnsweredRequest(usage, answer, trail.head, trail.at)
+            may_be_cached = trail.may_be_cached or usage.read + usage.written > 0
+            return replace(trail, answered=answered, is_open=False, may_be_cached=may_be_cached)
         case _:
             return trail
 

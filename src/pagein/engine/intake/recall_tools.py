@@ -12,8 +12,8 @@ Rules of this file
 5. Tools cost tokens in each request, even if nothing is ever saved (law 5). A known coding agent grows a window in
    which they weigh next to nothing, so it gets them with its first request, unless they could lift a prompt over the
    minimum that the provider's cache stores: it would be written at a higher price. There, and for any other client with a
-   small first prompt, they come with the first eviction. That voids the cache once, and is part of the price of that
-   decision (`Begins`). Tools that do more than recall are there at once: the user has asked for them.
+   small first prompt, they come with the first request that is large enough, if the provider has cached nothing by then,
+   otherwise with the first eviction. That voids the cache once, and is part of the price of that decision (`Begins`). Tools that do more than recall are there at once: the user has asked for them.
 6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known
    agent's shell.
 7. A history of calls without any list of tools (a recording, a custom loop) does not show what its model can do. It is
@@ -33,7 +33,8 @@ from pagein.model.journal_notes import Note, OfferedTool, ToolsLaterNote, ToolsN
 from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
-from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
+from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, may_fall_short, tokens_of
+from pagein.providers.prices.price_lookup import newest_prices
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope
@@ -90,12 +91,18 @@ def note_of(offers: Sequence[ToolOffer]) -> ToolsNote:
 
 
 def recall_of(
-    envelope: Envelope, script: Transcript, offers: Sequence[ToolOffer] | None, settled: Settled
+    envelope: Envelope,
+    script: Transcript,
+    offers: Sequence[ToolOffer] | None,
+    settled: Settled,
+    *,
+    may_be_cached: bool = True,
 ) -> RecallOffer:
     """Return the recall tools and the recall way of a client's request.
 
     offers: the available tools; empty if the user wants no tools any more; None if recall is the caller's own business.
     settled: the choice journaled on the branch.
+    may_be_cached: whether the provider may have cached anything of the branch.
     """
     if offers is None or (offers and not settled and _tells_nothing(envelope, script)):
         return RecallOffer(settled=settled)
@@ -105,7 +112,8 @@ def recall_of(
         return _with(settled, settled, envelope, script)
     if not is_agents(envelope):
         return RecallOffer(settled=settled, way=_other_way(envelope, script) if settled is None else None)
-    if settled is None and not _is_small(envelope, offers):
+    is_free = settled is None or not may_be_cached
+    if is_free and not _is_small(envelope, offers):
         return _with(tuple(offers), settled, envelope, script, notes=(note_of(offers),))
     begins = _begins(tuple(offers), envelope.api)
     notes: tuple[Note, ...] = () if settled == LATER else (ToolsLaterNote(),)
@@ -141,11 +149,19 @@ def _with(
 
 
 def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
-    """Return whether the tools would be a large part of this conversation's cost, judged by its first request."""
-    if _is_known(bytes(envelope.fields["tools"]), envelope.api):
-        return False
+    """Return whether the tools would cost too much in this conversation, judged by its first request."""
     whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
+    if _is_known(bytes(envelope.fields["tools"]), envelope.api):
+        model = envelope.path_model or _value(envelope.fields, format_named(envelope.api).requests.model_field)
+        paid = newest_prices(model) if isinstance(model, str) else None
+        return paid is not None and not _do_more(offers) and may_fall_short(whole, paid.cache.min_prefix)
     return not are_small(_weight(offers, envelope.api), whole)
+
+
+def _do_more(offers: Sequence[ToolOffer]) -> bool:
+    """Return whether the tools do more than recall what left this session's window, as the user has asked for."""
+    recall = (TOOLS.peek, TOOLS.search)
+    return any(one.name not in recall or "everything" in one.schema.get("properties", {}) for one in offers)
 
 
 @lru_cache(maxsize=16)
