@@ -195,6 +195,26 @@ def test_a_known_agent_gets_them_at_once_where_they_lift_no_prompt_over_the_mini
     assert offered(engine, given, "anthropic") == tools
 
 
+@pytest.mark.parametrize(
+    ("reported", "words", "tools"),
+    [
+        ((Usage(fresh=500, output=9),), 6000, ("peek", "search")),  # nothing is cached that they could void
+        ((Usage(fresh=500, output=9),), 1000, ()),  # still too small
+        ((Usage(fresh=0, written=500, output=9),), 6000, ()),  # they come with the first eviction
+        ((), 6000, ()),  # nobody knows what is cached
+    ],
+)
+def test_they_come_later_with_a_large_request_if_nothing_is_cached(
+    engine: Engine, reported: tuple[Usage, ...], words: int, tools: tuple[str, ...]
+) -> None:
+    small = engine.prepare(body("anthropic", model="claude-opus-4-6"), "anthropic", at=0.0, hint="one", offers=OFFERS)
+    assert small.offered == ()
+    for usage in reported:
+        engine.observe(small, usage)
+    more = body("anthropic", ("hi", "so", "read this. " * words), model="claude-opus-4-6")
+    assert engine.prepare(more, "anthropic", at=9.0, hint="one", offers=OFFERS).offered == tools
+
+
 def test_tools_that_do_more_than_recall_are_there_at_once(engine: Engine) -> None:
     small = body("anthropic", model="claude-opus-4-6")
     more = ToolOffer("query", "Ask a child.")
