@@ -9,8 +9,8 @@ import pytest
 from pagein.policy.eviction.presets import PRESETS, Preset
 from pagein.simulator.provider_settings import KEPT, CacheKind
 from pagein.testing.documented_bills import DocumentedCache
-from pagein.testing.made_sessions import MadeCall, MadeResult, MadeSession, random_session
-from pagein.testing.request_losses import ClientManner, random_manner, request_loss
+from pagein.testing.made_sessions import random_session
+from pagein.testing.request_losses import random_manner, request_loss
 
 MOST = 0.02
 KINDS: tuple[CacheKind, ...] = tuple(KEPT)
@@ -37,18 +37,6 @@ def test_no_session_is_made_dearer_by_tools_that_enter_late(seed: int, preset: P
     made, manner = random_session(chance), random_manner(chance)
     loss = request_loss(made, manner, preset, kind)
     assert loss.whole <= MOST, (loss, manner, made)
-
-
-@pytest.mark.parametrize("front", [3700, 3900, 3970])
-@pytest.mark.parametrize("hour", [False, True])
-def test_the_recall_tools_lift_no_prompt_over_the_minimum_of_the_cache(front: int, *, hour: bool) -> None:
-    """Before, the first call cost up to twice as much: the prompt was written to the cache, which the client's never was."""
-    steps = (MadeCall((MadeResult("run", 20),), words=5, output=9), MadeCall(output=9))
-    made = MadeSession("claude-opus-4-6", hour, is_sub=False, front=front, warm=0.0, steps=steps)
-    manner = ClientManner(
-        "claude-opus-4-6", known=True, marked=1, marks_front=True, ratio=4.0, keeps=False, guarded=False
-    )
-    assert request_loss(made, manner, "careful").whole <= MOST
 
 
 def _body(*sizes: int, marks: dict[int, str]) -> bytes:

@@ -179,23 +179,6 @@ def test_a_stranger_with_a_large_prompt_has_the_tools_from_the_first_request_on(
 
 
 @pytest.mark.parametrize(
-    ("model", "words", "tools"),
-    [
-        ("claude-opus-4-6", 1000, ()),  # the cache stores 4,096 tokens and more
-        ("claude-opus-4-6", 3000, ("peek", "search")),
-        ("claude-sonnet-4-5", 1000, ("peek", "search")),  # 1,024
-        ("claude-sonnet-4-5", 100, ()),
-        ("a model without a price", 100, ("peek", "search")),
-    ],
-)
-def test_a_known_agent_gets_them_at_once_where_they_lift_no_prompt_over_the_minimum_of_the_cache(
-    engine: Engine, model: str, words: int, tools: tuple[str, ...]
-) -> None:
-    given = body("anthropic", model=model, system="Know this. " * words)
-    assert offered(engine, given, "anthropic") == tools
-
-
-@pytest.mark.parametrize(
     ("reported", "words", "tools"),
     [
         ((Usage(fresh=500, output=9),), 6000, ("peek", "search")),  # nothing is cached that they could void
@@ -207,19 +190,13 @@ def test_a_known_agent_gets_them_at_once_where_they_lift_no_prompt_over_the_mini
 def test_they_come_later_with_a_large_request_if_nothing_is_cached(
     engine: Engine, reported: tuple[Usage, ...], words: int, tools: tuple[str, ...]
 ) -> None:
-    small = engine.prepare(body("anthropic", model="claude-opus-4-6"), "anthropic", at=0.0, hint="one", offers=OFFERS)
+    strange: dict[str, Any] = {"model": "claude-opus-4-6", "tools": [{**BASH, "name": "lookup", "description": "Look it up."}]}
+    small = engine.prepare(body("anthropic", **strange), "anthropic", at=0.0, hint="one", offers=OFFERS)
     assert small.offered == ()
     for usage in reported:
         engine.observe(small, usage)
-    more = body("anthropic", ("hi", "so", "read this. " * words), model="claude-opus-4-6")
+    more = body("anthropic", ("hi", "so", "read this. " * words), **strange)
     assert engine.prepare(more, "anthropic", at=9.0, hint="one", offers=OFFERS).offered == tools
-
-
-def test_tools_that_do_more_than_recall_are_there_at_once(engine: Engine) -> None:
-    small = body("anthropic", model="claude-opus-4-6")
-    more = ToolOffer("query", "Ask a child.")
-    prepared = engine.prepare(small, "anthropic", at=0.0, hint="one", offers=(*OFFERS, more))
-    assert prepared.offered == ("peek", "search", "query")
 
 
 def test_nothing_leaves_where_no_way_leads_back(engine: Engine) -> None:

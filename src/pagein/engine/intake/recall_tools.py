@@ -10,10 +10,9 @@ Rules of this file
 3. A client that brings pagein's tools by itself (over MCP, say) does not get them twice.
 4. A response that the provider stores is continued by its id, past pagein. So such requests get no tools.
 5. Tools cost tokens in each request, even if nothing is ever saved (law 5). A known coding agent grows a window in
-   which they weigh next to nothing, so it gets them with its first request, unless they could lift a prompt over the
-   minimum that the provider's cache stores: it would be written at a higher price. There, and for any other client with a
-   small first prompt, they come with the first request that is large enough, if the provider has cached nothing by then,
-   otherwise with the first eviction. That voids the cache once, and is part of the price of that decision (`Begins`). Tools that do more than recall are there at once: the user has asked for them.
+   which they weigh next to nothing, so it gets them with its first request. Any other client with a small first prompt
+   gets them with the first request in which they weigh next to nothing, if the provider has cached nothing by then,
+   otherwise with the first eviction. That voids the cache once, and is part of the price of that decision (`Begins`).
 6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known
    agent's shell.
 7. A history of calls without any list of tools (a recording, a custom loop) does not show what its model can do. It is
@@ -33,8 +32,7 @@ from pagein.model.journal_notes import Note, OfferedTool, ToolsLaterNote, ToolsN
 from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
-from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, may_fall_short, tokens_of
-from pagein.providers.prices.price_lookup import newest_prices
+from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope
@@ -149,19 +147,11 @@ def _with(
 
 
 def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
-    """Return whether the tools would cost too much in this conversation, judged by its first request."""
-    whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
+    """Return whether the tools would be a large part of this conversation's cost, judged by this request."""
     if _is_known(bytes(envelope.fields["tools"]), envelope.api):
-        model = envelope.path_model or _value(envelope.fields, format_named(envelope.api).requests.model_field)
-        paid = newest_prices(model) if isinstance(model, str) else None
-        return paid is not None and not _do_more(offers) and may_fall_short(whole, paid.cache.min_prefix)
+        return False
+    whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
     return not are_small(_weight(offers, envelope.api), whole)
-
-
-def _do_more(offers: Sequence[ToolOffer]) -> bool:
-    """Return whether the tools do more than recall what left this session's window, as the user has asked for."""
-    recall = (TOOLS.peek, TOOLS.search)
-    return any(one.name not in recall or "everything" in one.schema.get("properties", {}) for one in offers)
 
 
 @lru_cache(maxsize=16)

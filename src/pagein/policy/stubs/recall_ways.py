@@ -75,18 +75,11 @@ SHARE: Final = 0.005
 without savings).
 """
 _PER_TOKEN: Final = 4.0
-_LARGEST_TOKEN: Final = 6.0
-"""Most bytes of a token in a prompt as a whole: with fewer bytes than this for each token of a minimum, the prompt may be below it."""
 
 
 def are_small(tools: int, request: int) -> bool:
     """Return whether the recall tools cost next to nothing in a conversation with such a first request; sizes in bytes."""
     return tools <= SHARE * request
-
-
-def may_fall_short(request: int, least: int) -> bool:
-    """Return whether a request of so many bytes may have fewer tokens than the provider's cache stores (`least`)."""
-    return request < _LARGEST_TOKEN * least
 
 
 def tokens_of(tools: int) -> float:
