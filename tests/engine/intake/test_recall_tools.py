@@ -190,7 +190,10 @@ def test_a_stranger_with_a_large_prompt_has_the_tools_from_the_first_request_on(
 def test_they_come_later_with_a_large_request_if_nothing_is_cached(
     engine: Engine, reported: tuple[Usage, ...], words: int, tools: tuple[str, ...]
 ) -> None:
-    strange: dict[str, Any] = {"model": "claude-opus-4-6", "tools": [{**BASH, "name": "lookup", "description": "Look it up."}]}
+    strange: dict[str, Any] = {
+        "model": "claude-opus-4-6",
+        "tools": [{**BASH, "name": "lookup", "description": "Look it up."}],
+    }
     small = engine.prepare(body("anthropic", **strange), "anthropic", at=0.0, hint="one", offers=OFFERS)
     assert small.offered == ()
     for usage in reported:
