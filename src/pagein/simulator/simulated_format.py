@@ -21,7 +21,7 @@ CountTokens: TypeAlias = Callable[[ProviderCall], int]
 
 
 class MissReasons(Protocol):
-    """Tells calls that ask for it why they missed the cache."""
+    """Explains a cache miss to a call that asks for the reason."""
 
     def diagnose(self, asked: ProviderCall, tag: str) -> Mapping[str, Any]:
         """Return the fields of the answer named by `tag` about a miss; none for a call that does not ask."""

@@ -71,7 +71,7 @@ def _session_named(store: ObjectStore, beginning: str) -> str:
 
 
 def missing_types(store: ObjectStore, types: Iterable[str]) -> str:
-    """Return in words which of these types the store has no object of, and which it has; "" if it has all."""
+    """Name the types without an object in the store, and the types that it has; "" if no type is missing."""
     missing = [one for one in types if not _has(store, one)]
     if not missing:
         return ""

@@ -162,7 +162,7 @@ class _Tracer:
             self._pool.lose(self._hidden[-1])
 
     def _settle(self, taken: AbstractSet[str] | None) -> None:
-        """Take the hidden runs with one of these lines for lost ones; None: all."""
+        """Count each hidden run that has one of these lines as lost; for None, every hidden run."""
         kept = []
         for run in self._hidden:
             if taken is None or any(line.text in taken for line in run.lines):
