@@ -12,7 +12,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Final, TypeAlias, TypedDict
 
-from pagein.errors import PageinError
+from pagein.errors import BadInput, PageinError
 from pagein.gateway.pages.call_totals import PeriodCost, TotalsView, cost_since, periods, totals_of
 from pagein.gateway.pages.journal_calls import JournalCall, JournalSummary, first_words, summary_of
 from pagein.model.entries import EntryId
@@ -25,7 +25,7 @@ _PORTION: Final = 1.0  # seconds of reading per question
 _OF_TITLES: Final = 0.5  # the same, for titles of sessions that are not read yet
 
 OpenStore: TypeAlias = Callable[[], AbstractContextManager[WholeStore]]
-"""Opens the store for one question. Raises PageinError if there is none yet."""
+"""Opens the store for one question. Raises BadInput if there is none yet, and StoreError."""
 
 
 class StoredSessionView(TypedDict):
@@ -136,12 +136,19 @@ class SessionArchive:
             self._forgettings = count
 
     def sessions(self, now: datetime, words: str = "") -> StoredSessions:
-        """Return the sessions, and the totals of those that were read. Raises PageinError.
+        """Return the sessions, and the totals of those that were read; none before the first write creates the store.
 
         now: with the zone whose midnight begins today
         words: only sessions with all these words in their title, name, folder, agent or model
+
+        Raises StoreError.
         """
-        with self._lock, self._open() as store:
+        try:
+            opened = self._open()
+        except BadInput:
+            today, week = (cost_since(since, ()) for since in periods(now))
+            return StoredSessions(sessions=[], pending=0, more=False, totals=totals_of(()), today=today, week=week)
+        with self._lock, opened as store:
             self._notice(store)
             kept = sorted(
                 (one for one in store.sessions() if one.leaf is not None and not one.is_own),
@@ -183,8 +190,12 @@ class SessionArchive:
         return self._titles.get(name, "")
 
     def calls(self, name: str) -> list[StoredCallView]:
-        """Return the calls of a session, oldest first; empty for an unknown one. Raises PageinError."""
-        with self._lock, self._open() as store:
+        """Return the calls of a session, oldest first; empty for an unknown one. Raises StoreError."""
+        try:
+            opened = self._open()
+        except BadInput:
+            return []
+        with self._lock, opened as store:
             self._notice(store)
             leaf = store.leaf(name)
             known = self._known.get(name)
