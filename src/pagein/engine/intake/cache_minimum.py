@@ -25,13 +25,10 @@ _WRAPPER: Final = 100
 _ENCODED: Final = re.compile(rb'"(?:base64|signature|encrypted_content)"|"data:')
 
 
-def is_below(model: str, trail: RequestTrail) -> bool:
-    """Return whether the last request of a branch was too small to be cached, by the provider's count."""
+def is_below(model: str, prompt: int) -> bool:
+    """Return whether a prompt of so many tokens was too small to be cached."""
     paid = newest_prices(model) if model else None
-    if paid is None or trail.is_open or trail.answered is None:
-        return False
-    usage = trail.answered.usage
-    return usage.read + usage.written == 0 < usage.prompt < paid.cache.min_prefix
+    return paid is not None and 0 < prompt < paid.cache.min_prefix
 
 
 def is_surely_stored(envelope: Envelope, script: Transcript, trail: RequestTrail, known: int, model: str) -> bool:
