@@ -16,7 +16,7 @@ from pagein.store.search.shelves import CHAT, Loaded, Newest, ShelfItem, pages_i
 from pagein.store.sql.packed_bytes import AS_IT_IS, MEMBER, ZSTD, unpack
 from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.sql_blobs import hash_of_name, raw
-from pagein.store.sql.sql_bundles import BLOBS, DATA
+from pagein.store.sql.sql_bundles import BLOBS, DATA, load_bundle
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, decode_text, encode_text
 from pagein.store.sql.sql_versions import SESSION, with_records
@@ -155,9 +155,9 @@ def _members(database: SqlDatabase, blobs: Iterable[Row]) -> dict[int, bytes | D
     contents: dict[int, bytes | DamagedBlob] = {}
     for bundle, members in sorted(places.items()):
         with database.open_reader() as rows:
-            found = rows.execute("SELECT codec, data FROM blob WHERE number = ?", (bundle,)).fetchone()
-            again = [] if found else list(_fetch_rows(rows, "number", [number for number, _ in members]))
-        whole = None if found is None else _unpack_or_damage(found[0], found[1], None)
+            whole = _bundle_or_damage(rows, bundle)
+            is_lost = isinstance(whole, DamagedBlob)
+            again = list(_fetch_rows(rows, "number", [number for number, _ in members])) if is_lost else []
         contents |= {number: _unpack_or_damage(MEMBER, place, whole) for number, place in members}
         # the bundle was dissolved since: its members are alone
         contents |= {
@@ -204,6 +204,13 @@ def _content(
 
 
 _mine: Final = threading.local()
+
+
+def _bundle_or_damage(rows: Rows, bundle: int) -> bytes | DamagedBlob:
+    try:
+        return load_bundle(rows, bundle)
+    except DamagedBlob as problem:
+        return problem
 
 
 def _unpack_or_damage(codec: int, data: bytes, base: bytes | DamagedBlob | None) -> bytes | DamagedBlob:

@@ -19,11 +19,13 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erasure import ErasedTexts
+from pagein.store.sql.bundle_sources import likely_sources
 from pagein.store.sql.packed_bytes import (
     BUNDLE,
     DIFFERENCE,
     MEMBER,
     NO_PLACE,
+    SOURCED,
     PackedBytes,
     pack,
     pack_against,
@@ -36,6 +38,7 @@ from pagein.store.sql.sql_bundles import (
     bundle_of,
     dissolve_bundle,
     free_older,
+    load_bundle,
     put_bundle,
     waiting_contents,
 )
@@ -98,16 +101,14 @@ class SqlBlobs:
 
     def names(self) -> Iterator[ContentHash]:
         with self._database.open_reader() as rows:
-            query = (
-                "SELECT hash FROM blob WHERE codec <> ? ORDER BY CASE WHEN codec = ? THEN base ELSE number END, number"
-            )
-            found = rows.execute(query, (BUNDLE, MEMBER)).fetchall()
+            query = "SELECT hash FROM blob WHERE codec NOT IN (?, ?) ORDER BY CASE WHEN codec = ? THEN base ELSE number END, number"
+            found = rows.execute(query, (BUNDLE, SOURCED, MEMBER)).fetchall()
         return iter([hash_of_name(name) for (name,) in found])
 
     def figures(self) -> tuple[int, int]:
         with self._database.open_reader() as rows:
-            query = f"SELECT sum(CASE WHEN codec = ? THEN 0 ELSE 1 END), coalesce(sum(length({DATA})), 0) FROM {BLOBS}"  # noqa: S608 -- constants
-            found = rows.execute(query, (BUNDLE,)).fetchone()
+            query = f"SELECT sum(CASE WHEN codec IN (?, ?) THEN 0 ELSE 1 END), coalesce(sum(length({DATA})), 0) FROM {BLOBS}"  # noqa: S608 -- constants
+            found = rows.execute(query, (BUNDLE, SOURCED)).fetchone()
         count, size = found if found is not None else (0, 0)
         return int(count or 0), int(size)
 
@@ -115,9 +116,10 @@ class SqlBlobs:
         with self._database.open_reader() as rows:
             contents = waiting_contents(rows, lambda number: _load_number(rows, number), rest=rest)
             older = rows.execute("SELECT 1 FROM unsealed LIMIT 1").fetchone() if not contents else None
+            sources = likely_sources(rows) if contents else ()
         if not contents and older is None:
             return 0
-        bundle = bundle_of(contents)
+        bundle = bundle_of(contents, sources)
         with self._database.open_writer() as rows:
             return free_older(rows) if older is not None else put_bundle(rows, bundle)
 
@@ -256,12 +258,10 @@ def load_blob(rows: Rows, name: ContentHash) -> bytes:
         raise MissingBlob(f"the store has nothing under {name.hex}")
     codec, data, base = found
     chain: Sequence[Row] = ((codec, data),)
-    if codec == MEMBER:
-        chain = (*rows.execute("SELECT codec, data FROM blob WHERE number = ?", (base,)).fetchall(), *chain)
-    elif base is not None:
+    if codec != MEMBER and base is not None:
         chain = rows.execute(_CHAIN, (raw(name),)).fetchall()
-    content: bytes | None = None
     try:
+        content = load_bundle(rows, int(base)) if codec == MEMBER and base is not None else None
         for codec, data in chain:
             content = unpack(codec, bytes(data), content)
     except DamagedBlob as problem:

@@ -10,7 +10,8 @@ Rules of this file
 3. A delta is bundled as the whole content. The bundle compresses it against its neighbours, and what has a long match is read fast.
 4. A bundle never changes. To remove a member, its bundle is dissolved: all others are stored alone again, and may be bundled again.
    So no bytes of a removed blob stay behind.
-5. The table `unsealed` has the bundles and deltas of an older store. They are stored alone again in the pauses, and then bundled.
+5. A bundle may be compressed against what journals say (`bundle_sources.py`). Before that changes, the bundle is dissolved.
+6. The table `unsealed` has the bundles and deltas of an older store. They are stored alone again in the pauses, and then bundled.
 """
 
 import contextlib
@@ -20,7 +21,28 @@ from typing import Final
 
 from pagein.errors import DamagedBlob
 from pagein.model.names import ContentHash
-from pagein.store.sql.packed_bytes import AS_IT_IS, BUNDLE, DIFFERENCE, MEMBER, NO_PLACE, pack, pack_bundle, unpack
+from pagein.store.sql.bundle_sources import (
+    HEAD,
+    TEXTS,
+    BundleSource,
+    content_of,
+    head_of,
+    helpful_sources,
+    sources_in,
+    unpack_with_sources,
+)
+from pagein.store.sql.packed_bytes import (
+    AS_IT_IS,
+    BUNDLE,
+    DIFFERENCE,
+    MEMBER,
+    NO_PLACE,
+    SOURCED,
+    pack,
+    pack_bundle,
+    unpack,
+    unpack_once,
+)
 from pagein.store.sql.sql_rows import Rows
 
 DATA: Final = "CASE WHEN length(blob.data) = 8 THEN coalesce(alone.packed, blob.data) ELSE blob.data END"
@@ -50,11 +72,13 @@ class BlobBundle:
     """A bundle that is not stored yet.
 
     members: numbers of blobs, with their places in the bundle
+    sources: what it is compressed against
     """
 
     name: ContentHash
     packed: bytes
     members: Sequence[tuple[int, bytes]]
+    sources: Sequence[BundleSource] = ()
 
 
 def waiting_contents(rows: Rows, load: Callable[[int], bytes], *, rest: bool = False) -> dict[int, bytes]:
@@ -83,14 +107,23 @@ def waiting_contents(rows: Rows, load: Callable[[int], bytes], *, rest: bool = F
     return contents if len(contents) > 1 else {}
 
 
-def bundle_of(contents: Mapping[int, bytes]) -> BlobBundle:
-    """Compress the contents of blobs, by number."""
-    packed, places = pack_bundle(list(contents.values()))
-    return BlobBundle(ContentHash.of(b"".join(contents.values())), packed, list(zip(contents, places, strict=True)))
+def bundle_of(contents: Mapping[int, bytes], likely: Sequence[BundleSource] = ()) -> BlobBundle:
+    """Compress the contents of blobs, by number.
+
+    likely: sources, to be used if they help
+    """
+    texts = list(contents.values())
+    sources = helpful_sources(texts, likely)
+    packed, places = pack_bundle(texts, content_of(sources))
+    head = head_of(sources) if sources else b""
+    members = list(zip(contents, places, strict=True))
+    return BlobBundle(ContentHash.of(b"".join(texts)), head + packed, members, sources)
 
 
 def put_bundle(rows: Rows, bundle: BlobBundle) -> int:
-    """Store a bundle in place of its members. Return their number; 0 if one of them no longer waits."""
+    """Store a bundle in place of its members. Return their number; 0 if one of them no longer waits, or a source changed."""
+    if not all(one.is_stored(rows) for one in bundle.sources):
+        return 0
     for first in range(0, len(bundle.members), _AT_ONCE):
         some = [number for number, _ in bundle.members[first : first + _AT_ONCE]]
         query = f"SELECT count(*) FROM alone JOIN blob ON blob.number = alone.number WHERE alone.number IN ({', '.join('?' * len(some))})"  # noqa: S608 -- question marks
@@ -99,7 +132,8 @@ def put_bundle(rows: Rows, bundle: BlobBundle) -> int:
     name = bytes.fromhex(bundle.name.hex)
     if rows.execute("SELECT 1 FROM blob WHERE hash = ?", (name,)).fetchone() is not None:
         return 0  # somebody stored the same bytes as a content
-    rows.execute("INSERT INTO blob(hash, codec, data) VALUES(?, ?, ?)", (name, BUNDLE, bundle.packed))
+    codec = SOURCED if bundle.sources else BUNDLE
+    rows.execute("INSERT INTO blob(hash, codec, data) VALUES(?, ?, ?)", (name, codec, bundle.packed))
     found = rows.execute("SELECT number FROM blob WHERE hash = ?", (name,)).fetchone()
     for member, place in bundle.members:
         rows.execute(
@@ -126,15 +160,34 @@ def free_older(rows: Rows) -> int:
     return len(found)
 
 
+def load_bundle(rows: Rows, bundle: int) -> bytes:
+    """Return the contents of a bundle, by its number in the table `blob`. Raises DamagedBlob."""
+    query = f"SELECT codec, data FROM blob WHERE number = ? AND codec IN ({BUNDLE}, {SOURCED})"  # noqa: S608 -- constants
+    found = rows.execute(query, (bundle,)).fetchone()
+    if found is None:
+        raise DamagedBlob(f"bundle {bundle} is missing")
+    codec, data = found
+    if codec == BUNDLE:
+        return unpack(BUNDLE, bytes(data))
+    return unpack_once(bytes(data), lambda packed: unpack_with_sources(rows, packed))
+
+
+def free_bundles_on(rows: Rows, kind: int, number: int) -> None:
+    """Dissolve the bundles that are compressed against a source, before it changes. What is unreadable stays as it is."""
+    query = f"SELECT number, substr(data, 1, {HEAD}) FROM blob WHERE codec = {SOURCED}"  # noqa: S608 -- constants
+    for bundle, head in rows.execute(query).fetchall():
+        with contextlib.suppress(DamagedBlob):
+            if (kind, number) in sources_in(bytes(head)):
+                dissolve_bundle(rows, int(bundle))
+
+
 def dissolve_bundle(rows: Rows, bundle: int) -> None:
     """Store each member of a bundle alone, and delete the bundle. Raises DamagedBlob for an unreadable bundle.
 
     bundle: its number in the table `blob`
     """
-    found = rows.execute("SELECT data FROM blob WHERE number = ? AND codec = ?", (bundle, BUNDLE)).fetchone()
-    if found is None:
-        raise DamagedBlob(f"bundle {bundle} is missing")
-    whole = unpack(BUNDLE, bytes(found[0]))
+    whole = load_bundle(rows, bundle)
+    free_bundles_on(rows, TEXTS, bundle)
     members = rows.execute("SELECT number, data FROM blob WHERE base = ? AND codec = ?", (bundle, MEMBER)).fetchall()
     for number, place in members:
         try:
