@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -22,11 +22,13 @@ from pagein.model.text_removal import PrivateSpan
 from pagein.store.search.sql_shelf import blobs_in
 from pagein.store.sql import packed_bytes
 from pagein.store.sql.bundle_sources import LINES, TEXTS, BundleSource, head_of, helpful_sources, sources_in
-from pagein.store.sql.packed_bytes import BUNDLE, SOURCED
+from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, SOURCED
+from pagein.store.sql.pinned_texts import ShortContents
 from pagein.store.sql.sql_bundles import BlobBundle, bundle_of
 from pagein.store.sql.sql_lines import LINES as LINE_SEGMENTS
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.object_store import a_file, object_number, put
 
 pytestmark = pytest.mark.damages_store
 Store = SqliteUpkeep | PostgresUpkeep
@@ -122,6 +124,20 @@ def test_sources_change_no_answer_and_take_less_room(store: Store) -> None:
     assert store.put_many(contents) == tuple(map(ContentHash.of, contents))
 
 
+def test_a_delta_against_what_is_in_such_a_bundle_is_read(store: Store) -> None:
+    contents = fill(store)
+    with store._database.open_reader() as rows:
+        query = "SELECT member.hash FROM blob AS member JOIN blob AS bundle ON bundle.number = member.base WHERE bundle.codec = ?"
+        names = {bytes(name).hex() for (name,) in rows.execute(query, (SOURCED,)).fetchall()}
+    base = next(one for one in contents if ContentHash.of(one).hex in names).decode()
+    for text in (base, base + " and more"):
+        put(store, a_file(1, text))
+    with store._database.open_reader() as rows:
+        assert rows.execute("SELECT count(*) FROM blob WHERE codec = ?", (DIFFERENCE,)).fetchone() == (1,)
+    assert [store.content(one) for one in store.history(object_number(1))] == [base, base + " and more"]
+    assert read(store, [*contents, (base + " and more").encode()])
+
+
 def test_sources_that_do_not_help_are_not_used() -> None:
     sources = [BundleSource(LINES, 1, b"", b"".join(pages(range(20))))]
     assert helpful_sources(pages(range(20)), sources) == tuple(sources)
@@ -178,7 +194,7 @@ def test_a_source_that_changes_while_a_bundle_is_made_is_not_used(
 
     found: list[int] = []
 
-    def remove_meanwhile(texts: Mapping[int, bytes], likely: Sequence[BundleSource]) -> BlobBundle:
+    def remove_meanwhile(texts: ShortContents, likely: Sequence[BundleSource]) -> BlobBundle:
         made = bundle_of(texts, likely)
         if made.sources:
             found.append(len(made.sources))

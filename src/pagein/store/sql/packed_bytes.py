@@ -45,6 +45,8 @@ SHORT: Final = 7
 """A journal line as a segment has it: what is compressed in a packed line. It is never stored in a row."""
 SOURCED: Final = 8
 """Several contents together, compressed against what journals say (`bundle_sources.py`)."""
+PINNED: Final = 9
+"""The place of a content in a bundle that has the content in its short form (`pinned_texts.py`)."""
 _LEVEL: Final = 3
 NO_PLACE: Final = bytes(8)
 """What a blob has in place of its bytes while these are in the table `alone`: as long as a place in a bundle."""
