@@ -242,7 +242,9 @@ def test_a_message_to_a_service_under_another_spelling_of_its_path_is_not_passed
         "http://127.0.0.1/mcp/../mcp",
     ],
 )
-def test_a_message_that_bears_the_token_reaches_no_vendor_by_a_path_with_a_services_name(path: str, tmp_path: Path) -> None:
+def test_a_message_that_bears_the_token_reaches_no_vendor_by_a_path_with_a_services_name(
+    path: str, tmp_path: Path
+) -> None:
     """Clients normalise paths before they send them, so the request is written by hand."""
 
     async def serve(_: web.Request) -> web.Response:
@@ -265,7 +267,8 @@ def test_a_message_that_bears_the_token_reaches_no_vendor_by_a_path_with_a_servi
 
 
 @pytest.mark.parametrize(
-    "path", ["/mcp/.", "/x/../mcp", "/openai/..%2fmcp", "/./mcp/more", "/..//MCP", "/a/b/../../../mcp", "/x/../t-TOKEN/mcp"]
+    "path",
+    ["/mcp/.", "/x/../mcp", "/openai/..%2fmcp", "/./mcp/more", "/..//MCP", "/a/b/../../../mcp", "/x/../t-TOKEN/mcp"],
 )
 def test_a_raw_path_that_leads_to_a_service_reaches_no_vendor_without_a_token(path: str, tmp_path: Path) -> None:
     async def serve(_: web.Request) -> web.Response:
