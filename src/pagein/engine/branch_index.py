@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pagein.engine.cache.cache_inputs import NO_HEAD, AnsweredRequest, RequestTrail, answered_requests
+from pagein.engine.cache.cache_minimum import is_below, is_surely_stored
 from pagein.engine.intake import recall_tools
-from pagein.engine.intake.cache_minimum import is_below, is_surely_stored
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
 from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.prepared_request import Placed
