@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. What a chat, a call or a file says is in lines of journals, and in the texts that these lines share. So a bundle may be compressed against
-   segments of lines and against bundles of their texts. Then it has of its contents little more than where each piece is in its sources.
+   segments of lines and against a bundle of their texts. Then it has of its contents little more than where each piece is in its sources.
 2. A source has no sources itself, so a blob is read in at most two steps.
 3. A bundle with sources begins with their kinds and numbers. Their bytes are the dictionary, in this order.
 4. The sources are those of the entries that were followed last: new objects come from them. They count only if a part of the bundle gets much
@@ -29,7 +29,7 @@ TEXTS: Final = 2
 HEAD: Final = 64
 """Bytes that are enough to read the sources of a bundle."""
 _SEGMENTS: Final = 2
-_BUNDLES: Final = 2
+_BUNDLES: Final = 1
 _SAMPLE: Final = 4
 """The part of a bundle by which sources are judged."""
 _MUCH_SMALLER: Final = 0.85
@@ -65,14 +65,14 @@ class BundleSource:
 
 
 def likely_sources(rows: Rows) -> tuple[BundleSource, ...]:
-    """Return the segments of the lines that were followed last, and the bundles with most of the texts that these lines share."""
+    """Return the segments of the lines that were followed last, and the bundle with most of the texts that these lines share."""
     sources: list[BundleSource] = []
     for first, data in reversed(rows.execute(_LAST_LINES, (_SEGMENTS,)).fetchall()):
         try:
             sources.append(BundleSource(LINES, int(first), bytes(data), unpack(ZSTD, bytes(data))))
         except DamagedBlob:
             continue
-    for number in sorted(_bundles_of(rows, {mark for one in sources for mark in _MARK.findall(one.content)})):
+    for number in _bundles_of(rows, {mark for one in sources for mark in _MARK.findall(one.content)}):
         ((data,),) = rows.execute(_PACKED[TEXTS], (number,)).fetchall()
         try:
             sources.append(BundleSource(TEXTS, number, bytes(data), unpack(BUNDLE, bytes(data))))
