@@ -3,12 +3,14 @@
 Rules of this file
 ------------------
 1. What a chat, a call or a file says is in lines of journals, and in the texts that these lines share. So a bundle may be compressed against
-   segments of lines and against bundles of their texts. Then it has of its contents little more than where each piece is in its sources.
+   segments of lines and against a bundle of their texts. Then it has of its contents little more than where each piece is in its sources.
 2. A source has no sources itself, so a blob is read in at most two steps.
-3. A bundle with sources begins with their kinds and numbers. Their bytes are the dictionary, in this order.
-4. The sources are those of the entries that were followed last: new objects come from them. They count only if a part of the bundle gets much
+3. A bundle with sources begins with their kinds and numbers. What they tell is the dictionary, in this order.
+4. Lines tell themselves, and arguments of calls as objects have them, without one level of escapes. Texts tell files, without the numbers that
+   agents see before the lines. Stored bundles need this: it never changes, or bundles get another codec.
+5. The sources are those of the entries that were followed last: new objects come from them. They count only if a part of the bundle gets much
    smaller.
-5. A source never changes: before, the bundles that are compressed against it are dissolved (`sql_bundles.free_bundles_on`).
+6. A source never changes: before, the bundles that are compressed against it are dissolved (`sql_bundles.free_bundles_on`).
 """
 
 import re
@@ -16,6 +18,7 @@ import struct
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from pagein.errors import DamagedBlob
@@ -29,13 +32,17 @@ TEXTS: Final = 2
 HEAD: Final = 64
 """Bytes that are enough to read the sources of a bundle."""
 _SEGMENTS: Final = 2
-_BUNDLES: Final = 2
+_BUNDLES: Final = 1
 _SAMPLE: Final = 4
 """The part of a bundle by which sources are judged."""
 _MUCH_SMALLER: Final = 0.85
 _COUNT: Final = struct.Struct(">B")
 _NAME: Final = struct.Struct(">BQ")
 _MARK: Final = re.compile(rb"\x01(.{32})", re.DOTALL)
+_ARGUMENTS: Final = b'"arguments":"'
+_END_OF_ARGUMENTS: Final = b'"}'
+_LINE_NUMBER: Final = re.compile(rb"\n *[0-9]+(?:\xe2\x86\x92|[\t:|])")
+_AT_HAND: Final = 4
 _AT_ONCE: Final = 500
 _PACKED: Final = {
     LINES: "SELECT data FROM line_segment WHERE first = ? AND texts > 1",
@@ -50,13 +57,13 @@ class BundleSource:
     """A source.
 
     packed: its stored bytes
-    content: what it has
+    told: what it tells
     """
 
     kind: int
     number: int
     packed: bytes
-    content: bytes
+    told: bytes
 
     def is_stored(self, rows: Rows) -> bool:
         """Return whether the source is in the store as it was when it was found."""
@@ -65,17 +72,17 @@ class BundleSource:
 
 
 def likely_sources(rows: Rows) -> tuple[BundleSource, ...]:
-    """Return the segments of the lines that were followed last, and the bundles with most of the texts that these lines share."""
+    """Return the segments of the lines that were followed last, and the bundle with most of the texts that these lines share."""
     sources: list[BundleSource] = []
     for first, data in reversed(rows.execute(_LAST_LINES, (_SEGMENTS,)).fetchall()):
         try:
-            sources.append(BundleSource(LINES, int(first), bytes(data), unpack(ZSTD, bytes(data))))
+            sources.append(BundleSource(LINES, int(first), bytes(data), _told(LINES, bytes(data))))
         except DamagedBlob:
             continue
-    for number in sorted(_bundles_of(rows, {mark for one in sources for mark in _MARK.findall(one.content)})):
+    for number in _bundles_of(rows, {mark for one in sources for mark in _MARK.findall(one.told)}):
         ((data,),) = rows.execute(_PACKED[TEXTS], (number,)).fetchall()
         try:
-            sources.append(BundleSource(TEXTS, number, bytes(data), unpack(BUNDLE, bytes(data))))
+            sources.append(BundleSource(TEXTS, number, bytes(data), _told(TEXTS, bytes(data))))
         except DamagedBlob:
             continue
     return tuple(sources)
@@ -86,13 +93,13 @@ def helpful_sources(contents: Sequence[bytes], sources: Sequence[BundleSource]) 
     sample = contents[: 1 + len(contents) // _SAMPLE]
     if not sources:
         return ()
-    alone, against = (len(pack_bundle(sample, base)[0]) for base in (b"", content_of(sources)))
+    alone, against = (len(pack_bundle(sample, base)[0]) for base in (b"", told_by(sources)))
     return tuple(sources) if against < _MUCH_SMALLER * alone else ()
 
 
-def content_of(sources: Sequence[BundleSource]) -> bytes:
-    """Return what the sources have, in their order."""
-    return b"".join(one.content for one in sources)
+def told_by(sources: Sequence[BundleSource]) -> bytes:
+    """Return what the sources tell, in their order."""
+    return b"".join(one.told for one in sources)
 
 
 def head_of(sources: Sequence[BundleSource]) -> bytes:
@@ -120,8 +127,18 @@ def unpack_with_sources(rows: Rows, data: bytes) -> bytes:
         found = rows.execute(_PACKED[kind], (number,)).fetchone()
         if found is None:
             raise DamagedBlob("a part of what its bundle is compressed against is missing")
-        base.append(unpack(ZSTD if kind == LINES else BUNDLE, bytes(found[0])))
+        base.append(_told(kind, bytes(found[0])))
     return unpack(DIFFERENCE, data[_COUNT.size + len(named) * _NAME.size :], b"".join(base))
+
+
+@lru_cache(maxsize=_AT_HAND)
+def _told(kind: int, packed: bytes) -> bytes:
+    """Return what a source tells. Kept for a while: neighbours have the same sources. Raises DamagedBlob."""
+    if kind == TEXTS:
+        return _LINE_NUMBER.sub(b"\n", unpack(BUNDLE, packed))
+    lines = unpack(ZSTD, packed)
+    arguments = b"".join(one.partition(_END_OF_ARGUMENTS)[0] for one in lines.split(_ARGUMENTS)[1:])
+    return arguments.replace(b'\\"', b'"').replace(b"\\\\", b"\\") + lines
 
 
 def _bundles_of(rows: Rows, marks: set[bytes]) -> list[int]:

@@ -26,10 +26,10 @@ from pagein.store.sql.bundle_sources import (
     HEAD,
     TEXTS,
     BundleSource,
-    content_of,
     head_of,
     helpful_sources,
     sources_in,
+    told_by,
     unpack_with_sources,
 )
 from pagein.store.sql.packed_bytes import (
@@ -119,7 +119,7 @@ def bundle_of(contents: ShortContents, likely: Sequence[BundleSource] = ()) -> B
     """
     texts = list(contents.contents.values())
     sources = helpful_sources(texts, likely)
-    packed, places = pack_bundle(texts, content_of(sources))
+    packed, places = pack_bundle(texts, told_by(sources))
     head = head_of(sources) if sources else b""
     members = list(zip(contents.contents, places, strict=True))
     return BlobBundle(ContentHash.of(b"".join(texts)), head + packed, members, contents, sources)
