@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
@@ -33,6 +33,7 @@ from pagein.policy.eviction.overflow import Valve
 
 LINES = [f"value_{number} = compute({number}) + {number * 7}\n" for number in range(40)]
 MARKER = "[readcache: unchanged, 41 lines]"
+CLEARS: Final = {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}
 Wire = dict[str, Any]
 
 
@@ -47,14 +48,14 @@ class GatewayClient:
         self.fields: Wire = {}
 
     def ask(self, arguments: Wire) -> tuple[str, dict[str, str]]:
-        """Let the model call the tool. Returns the call's id, and the results in the request, as they went out."""
+        """Let the model call the tool. Returns the call's id, and the results in the request, as they surely reached the model."""
         body = {"model": "claude-sonnet-4-5", "max_tokens": 100, **self.fields, "messages": self.messages}
         at = 100.0 * (self.calls + 1)
         prepared = self.engine.prepare(json.dumps(body).encode(), "anthropic", at=at, hint="gate")
         assert prepared.failure is None
         answer = ClientAnswer(Usage(fresh=100), (json.dumps(self.say(arguments)).encode(),))
         assert self.engine.observe(prepared, answer).failure is None
-        return f"toolu_{self.calls}", clients.results_of(prepared.request, "anthropic")
+        return f"toolu_{self.calls}", {} if self.fields else clients.results_of(prepared.request, "anthropic")
 
     def say(self, arguments: Wire) -> Wire:
         """Return the next answer of the model, a call of the tool."""
@@ -86,10 +87,15 @@ class GatewayClient:
     def go_back(self, luck: random.Random) -> None:
         self.messages = luck.choice(self.places)
 
+    def clear_or_keep(self, _: random.Random) -> None:
+        """From now on have the provider clear results, also those on which markers in the window rest; or no longer."""
+        self.fields = {} if self.fields else CLEARS
+
 
 steps = st.lists(
     st.tuples(
-        st.sampled_from(("read", "read", "read", "edit", "compact", "back", "cut", "aside", "lie")), st.integers(0, 39)
+        st.sampled_from(("read", "read", "read", "edit", "compact", "back", "clear", "cut", "aside", "lie")),
+        st.integers(0, 39),
     ),
     min_size=3,
     max_size=14,
@@ -102,7 +108,7 @@ steps = st.lists(
 def test_the_witness_agrees_with_each_answer_that_a_sent_request_proves(
     tmp_path_factory: pytest.TempPathFactory, done: list[tuple[str, int]], luck: random.Random, *, told: bool
 ) -> None:
-    """A client that compacts, goes back, shortens results, calls past the gateway and tells wrong ids quotes nothing."""
+    """A client that compacts, goes back, has results cleared or cut, calls past the gateway and tells wrong ids quotes nothing."""
     folder = tmp_path_factory.mktemp("window")
     file, lines = folder / "a.py", list(LINES)
     file.write_text("".join(lines))
@@ -115,8 +121,8 @@ def test_the_witness_agrees_with_each_answer_that_a_sent_request_proves(
             if kind == "edit":
                 lines[number] = f"changed_{luck.randrange(3)}\n"
                 file.write_text("".join(lines))
-            elif kind in ("compact", "back"):
-                {"compact": client.compact, "back": client.go_back}[kind](luck)
+            elif kind in ("compact", "back", "clear"):
+                {"compact": client.compact, "back": client.go_back, "clear": client.clear_or_keep}[kind](luck)
             elif kind in ("aside", "lie"):  # a model that the gateway does not see, and one that tells another's id
                 name = f"toolu_{luck.randint(0, client.calls)}" if kind == "lie" else ""
                 witness.judge(client.call(name, arguments), {})
@@ -176,7 +182,7 @@ def test_what_a_provider_may_have_cleared_proves_nothing(tmp_path: Path) -> None
     with pagein.open(tmp_path / "store.db", workspace=tmp_path) as engine:
         client = GatewayClient(engine, ToolAnswers(engine, str(tmp_path)), told=True)
         answers = [client.read(), client.read()]
-        client.fields = {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}
+        client.fields = CLEARS
         answers += [client.read(), client.read()]
         client.fields = {}
         answers += [client.read()]  # only what came behind the last request with edits stands
