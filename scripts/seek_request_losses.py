@@ -101,7 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for done, one in enumerate(as_completed(work), start=1):
             found.join(one.result())
             if done % 20 == 0:
-                print(f"{found.tried:,} sessions, {len(found.over)} over {MOST:.0%}", file=sys.stderr, flush=True)
+                over = [seed for *_, seed in found.over]
+                print(f"{found.tried:,} sessions, over {MOST:.0%}: {seeds}", file=sys.stderr, flush=True)
     print(
         f"{found.tried:,} sessions, each ending after any of its calls ({found.ends:,} ends); {len(found.over)} over {MOST:.0%}"
     )

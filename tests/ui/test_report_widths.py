@@ -37,7 +37,7 @@ def test_no_table_is_cut_on_a_phone_also_with_all_columns(
             for width in (500, 681, 820, 940):
                 await seen.look(width)
                 wide = "(one => one.scrollWidth - one.clientWidth)(document.getElementById('numbers-table'))"
-                assert await seen.value(wide) <= 0, f"the numbers of every call at {width} pixels"
+                assert await seen.value(f"{wide} <= 0"), f"the numbers of every call at {width} pixels"
             await seen.look(1280)
             assert await seen.value(CUT) == []
             assert seen.problems == []

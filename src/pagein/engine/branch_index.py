@@ -19,9 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pagein.engine.cache.cache_inputs import NO_HEAD, AnsweredRequest, answered_requests
+from pagein.engine.cache.cache_inputs import NO_HEAD, AnsweredRequest, RequestTrail, answered_requests
+from pagein.engine.cache.cache_minimum import is_below, is_surely_stored
 from pagein.engine.intake import recall_tools
-from pagein.engine.intake.cache_minimum import is_below, is_surely_stored
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
 from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.prepared_request import Placed
@@ -292,15 +292,13 @@ class BranchIndex:
         # thinking made with recall tools is refused without them
         if not offers and isinstance(settled, tuple) and may_be_bound(call):
             offers = settled
-        reports_writes = format_named(call.theirs.api).cache.takes_ttls
         trail, model, known = self.trails[parent], call.head.model, self.known_length(call.script.units)
-        may_be_cached = (not reports_writes or trail.may_be_cached or trail.is_open) and not is_below(model, trail)
         recall = recall_tools.recall_of(
             call.theirs,
             call.script,
             offers,
             settled,
-            may_be_cached=may_be_cached,
+            may_be_cached=lambda: _may_be_cached(call, trail),
             anew=placed == "compacted" and not may_be_bound(call),
             is_stored=lambda: is_surely_stored(call.theirs, call.script, trail, known, model),
         )
@@ -369,3 +367,12 @@ class BranchIndex:
         if sent is not None and may_be_bound(call):
             with contextlib.suppress(StoreError):
                 self.note_behind(sent, PassthroughNote())
+
+
+def _may_be_cached(call: PendingCall, trail: RequestTrail) -> bool:
+    """Return whether the provider may have cached anything that a request continues."""
+    reports_writes = format_named(call.theirs.api).cache.takes_ttls
+    if reports_writes and not trail.may_be_cached and not trail.is_open:
+        return False
+    usage = None if trail.is_open or trail.answered is None else trail.answered.usage
+    return usage is None or usage.read + usage.written > 0 or not is_below(call.head.model, usage.prompt)

@@ -261,9 +261,11 @@ def request_loss(
 ) -> RequestLoss:
     """Return the loss of a session with a preset. kind: how long the provider keeps cache entries."""
     sent = list(_requests(made, manner))
-    theirs = list(accumulate(_direct(sent, made, manner, kind)))
+    plain = [*_direct(sent, made, manner, kind)]
+    theirs = accumulate(plain)
     ours, has_tools = _curated(sent, made, manner, preset, kind)
-    tools = list(accumulate(_price_of_tools(sent, made, manner, kind, has_tools)))
+    caches = _Caches(made, manner, kind)
+    tools = accumulate(_price_of_tools(sent, plain, caches, manner, has_tools)) if any(has_tools) else [0.0] * len(sent)
     found, whole = RequestLoss(-1.0), -1.0
     for end, (base, paid, own) in enumerate(zip(theirs, ours, tools, strict=True), start=1):
         found, whole = max(found, RequestLoss((paid - max(0.0, own)) / base - 1, end)), max(whole, paid / base - 1)
@@ -277,15 +279,18 @@ def _direct(sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManne
 
 
 def _price_of_tools(
-    sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManner, kind: CacheKind, has_tools: Sequence[bool]
+    sent: Sequence[_MadeRequest],
+    plain: Sequence[float],
+    caches: "_Caches",
+    manner: ClientManner,
+    has_tools: Sequence[bool],
 ) -> Iterator[float]:
     """Yield what the recall tools cost in each request of an append-only client: at most two BIT for each of their tokens.
 
-    has_tools: whether each request has them.
+    plain: what each request costs without them. has_tools: whether each request has them.
 
     What they cost beyond that, because they lift a prompt over the cache's minimum, is not their price.
     """
-    caches, plain = _Caches(made, manner, kind), _direct(sent, made, manner, kind)
     own = [definition(one, manner.api) for one in offers(everything=False)]
     most = 2.0 * sum(len(json.dumps(one)) for one in own) / manner.ratio
     for one, cost, has in zip(sent, plain, has_tools, strict=True):

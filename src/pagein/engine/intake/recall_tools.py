@@ -96,7 +96,7 @@ def recall_of(
     offers: Sequence[ToolOffer] | None,
     settled: Settled,
     *,
-    may_be_cached: bool = True,
+    may_be_cached: Callable[[], bool] = lambda: True,
     anew: bool = False,
     is_stored: Callable[[], bool] = lambda: True,
 ) -> RecallOffer:
@@ -104,7 +104,7 @@ def recall_of(
 
     offers: the available tools; empty if the user wants no tools any more; None if recall is the caller's own business.
     settled: the choice journaled on the branch.
-    may_be_cached: whether the provider may have cached anything of the branch.
+    may_be_cached: returns whether the provider may have cached anything of the branch.
     anew: whether the client began the conversation anew, so that the tools may leave it.
     is_stored: returns whether the request has its price without the tools too (`cache_minimum`).
     """
@@ -117,7 +117,7 @@ def recall_of(
         return _with(settled, settled, envelope, script)
     if not is_agents(envelope):
         return RecallOffer(settled=settled, way=_other_way(envelope, script) if settled is None else None)
-    is_free = settled is None or not may_be_cached
+    is_free = settled is None or not may_be_cached()
     if is_free and not _is_small(envelope, offers, is_stored):
         return _with(tuple(offers), settled, envelope, script, notes=(note_of(offers),))
     begins = _begins(tuple(offers), envelope.api)

@@ -24,6 +24,7 @@ from pagein.store.sql.sqlite_schema import (
     REFERENCE_SEGMENTS,
     SESSION_TABLE,
     SNAPSHOT_TABLE,
+    SOURCED_INDEX,
     TIME_INDEX,
     UNSEALED,
     UNUSED_KEYS,
@@ -166,4 +167,5 @@ STEPS: Final[Steps] = (
     ),
     ("large bundles", (*map(dialect, UNSEALED),)),
     ("sessions of versions as numbers", (*map(dialect, SESSION_TABLE),)),
+    ("bundles with sources", (SOURCED_INDEX,)),
 )

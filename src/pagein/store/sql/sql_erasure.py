@@ -31,7 +31,7 @@ from pagein.policy.privacy.erasure import (
     without_texts,
 )
 from pagein.policy.privacy.exclusions import Finds
-from pagein.store.sql.packed_bytes import BUNDLE, MEMBER
+from pagein.store.sql.packed_bytes import BUNDLE, MEMBER, PINNED, SOURCED
 from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.sql_blobs import (
     OBJECT_COLUMNS,
@@ -108,8 +108,8 @@ class SqlErasure(SqlBlobs):
 def _blobs(rows: Rows, finds: Finds, done: Retold) -> dict[str, str]:
     """Rewrite blobs with an erased text. Return the new hash by the old hash."""
     names: dict[str, str] = {}
-    query = "SELECT hash FROM blob WHERE codec <> ? ORDER BY CASE WHEN codec = ? THEN base ELSE number END, number"
-    for (name,) in rows.execute(query, (BUNDLE, MEMBER)).fetchall():
+    query = "SELECT hash FROM blob WHERE codec NOT IN (?, ?) ORDER BY CASE WHEN codec IN (?, ?) THEN base ELSE number END, number"
+    for (name,) in rows.execute(query, (BUNDLE, SOURCED, MEMBER, PINNED)).fetchall():
         try:
             content = load_blob(rows, hash_of_name(name))
         except (DamagedBlob, MissingBlob) as problem:

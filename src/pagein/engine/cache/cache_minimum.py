@@ -21,17 +21,14 @@ _MOST: Final = 4.0
 _MARGIN: Final = 1.15
 """How many more bytes a token of the news may have than a token of the prompt before it."""
 _WRAPPER: Final = 100
-"""Bytes of a message at most for its role and a breakpoint, which are hardly a token."""
+"""Bytes of a part at most for its braces, a role and a breakpoint, which are hardly a token."""
 _ENCODED: Final = re.compile(rb'"(?:base64|signature|encrypted_content)"|"data:')
 
 
-def is_below(model: str, trail: RequestTrail) -> bool:
-    """Return whether the last request of a branch was too small to be cached, by the provider's count."""
+def is_below(model: str, prompt: int) -> bool:
+    """Return whether a prompt of so many tokens was too small to be cached."""
     paid = newest_prices(model) if model else None
-    if paid is None or trail.is_open or trail.answered is None:
-        return False
-    usage = trail.answered.usage
-    return usage.read + usage.written == 0 < usage.prompt < paid.cache.min_prefix
+    return paid is not None and 0 < prompt < paid.cache.min_prefix
 
 
 def is_surely_stored(envelope: Envelope, script: Transcript, trail: RequestTrail, known: int, model: str) -> bool:
@@ -46,11 +43,12 @@ def is_surely_stored(envelope: Envelope, script: Transcript, trail: RequestTrail
         return True
     behind = script.units[known].first if known < len(script.units) else len(script.raws)
     front = (bytes(envelope.fields[name]) for name in ("tools", *SYSTEM_FIELDS) if name in envelope.fields)
-    before, told = _size((*front, *script.raws[:behind])), 0
-    if known and trail.answered is not None and not trail.is_open:
+    before, news = (*front, *script.raws[:behind]), _size(script.raws[behind:], _WRAPPER)
+    if known and trail.answered is not None and not trail.is_open and trail.answered.usage.prompt:
         told = trail.answered.usage.prompt
-    news = _size(script.raws[behind:], _WRAPPER)
-    tokens = told + news / max(_USUAL, _MARGIN * before / told) if told else (before + news) / _MOST
+        tokens = told + news / max(_USUAL, _MARGIN * _size(before) / told)
+    else:
+        tokens = (_size(before, _WRAPPER) + news) / _MOST
     return tokens >= paid.cache.min_prefix
 
 
