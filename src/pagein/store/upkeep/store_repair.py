@@ -181,5 +181,7 @@ def _stand(store: WholeStore, name: str) -> None:
         return  # a bridge has restored the leaf
     if entries:
         store.stand(name, entries[-1].id)
+    elif leaf is not None:  # nothing is left but where it stood
+        store.put_entry(name, store.last_place() + 1, bridge(leaf, None))
     else:
         store.drop_sessions([name])
