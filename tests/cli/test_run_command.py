@@ -22,6 +22,12 @@ def test_options_of_pagein_may_stand_behind_the_agents_name(run: Callable[..., R
     assert json.loads(behind.out)["environment"] != json.loads(before.out)["environment"]
 
 
+def test_without_an_agent_the_agents_are_named(run: Callable[..., Ran]) -> None:
+    done = run("run")
+    assert done.status == 2
+    assert "name the agent to run, as in pagein run claude; there are claude-code (or claude), codex" in done.err
+
+
 def test_an_agent_is_called_by_its_name_or_by_its_command_in_every_command(run: Callable[..., Ran]) -> None:
     by_name, by_command = (run("run", "--json", name, "--print-env").out for name in ("claude-code", "claude"))
     assert json.loads(by_name)["command"] == json.loads(by_command)["command"] == ["claude"]

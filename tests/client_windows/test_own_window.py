@@ -15,12 +15,15 @@ from hypothesis import strategies as st
 from tests.engine.receipt_reads import read
 
 import pagein
+from pagein import wiring
 from pagein.client_windows.own_window import OwnWindow
 from pagein.engine.log.standing_receipts import StandingReceipt
 from pagein.engine.reads import testimony
 from pagein.engine.receipts import ReceiptedRead, ReceiptedReads
 from pagein.engine.sent_windows import ToolRequest
 from pagein.model import read_records
+from pagein.model.entries import Entry, MessageEntry
+from pagein.model.messages import Message, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
 
@@ -160,12 +163,13 @@ class OpencodeLike(WritingClient):
         self.rows, self.forks, self.session = 0, 0, "ses_0"
         self.places: list[tuple[int, list[tuple[str, str]]]] = [(0, [])]
         with self.database() as database:
-            database.execute("CREATE TABLE session (id TEXT PRIMARY KEY, revert TEXT, time_updated INTEGER)")
+            columns = "id TEXT PRIMARY KEY, revert TEXT, time_updated INTEGER, parent_id TEXT, directory TEXT, title TEXT, version TEXT"
+            database.execute(f"CREATE TABLE session ({columns})")
             database.execute(
                 "CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, data TEXT)"
             )
             database.execute("CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, data TEXT)")
-            database.execute("INSERT INTO session VALUES (?, NULL, 0)", (self.session,))
+            database.execute("INSERT INTO session (id, time_updated) VALUES (?, 0)", (self.session,))
 
     @property
     def window(self) -> OwnWindow:
@@ -231,7 +235,7 @@ class OpencodeLike(WritingClient):
         self.forks += 1
         before, self.session = self.session, f"ses_{self.forks}"
         with self.database() as database:
-            database.execute("INSERT INTO session VALUES (?, NULL, ?)", (self.session, self.rows))
+            database.execute("INSERT INTO session (id, time_updated) VALUES (?, ?)", (self.session, self.rows))
             rows = database.execute(
                 "SELECT id, time_created, data FROM message WHERE session_id = ?", (before,)
             ).fetchall()
@@ -441,6 +445,34 @@ def test_a_thread_of_no_rollout_proves_nothing(tmp_path: Path, thread: str) -> N
     client = CodexLike(tmp_path)
     client.take(client.ask(), "x\n[known=0123456789]")
     assert client.window.standing(client.request(client.ask()), thread) == {}
+
+
+def test_the_session_of_a_call_of_opencode_is_taken_into_the_store_without_a_result_for_the_call(
+    tmp_path: Path,
+) -> None:
+    client = OpencodeLike(tmp_path)
+    client.message({"role": "user"}, {"type": "text", "text": "the parrot is green"})
+    name = client.ask()
+    place = client.window.transcript(client.request(name))
+    assert place == (client.file, "ses_0")
+
+    def remembered() -> list[Message]:
+        with wiring.open_intake(tmp_path / "s.pagein") as intake:
+            assert intake.remember_member(client.file, "ses_0").failed == ()
+        with closing(wiring.open_for_upkeep(tmp_path / "s.pagein", looks=True)) as store:
+            bodies = [one.body for one in store.entries("ses_0") if isinstance(one, Entry)]
+        return [one.message for one in bodies if isinstance(one, MessageEntry)]
+
+    assert [one.role for one in remembered()] == ["user", "assistant"]
+    client.take(name, "what was found")
+    *_, last = remembered()
+    assert isinstance(last.blocks[0], ToolResult)
+    assert last.blocks[0].text == "what was found"
+    client.fork(random.Random(1))  # noqa: S311 - as the other forks here
+    client.ask()
+    client.session = "ses_0"
+    client.ask()
+    assert client.window.transcript(client.request(name)) is None  # two sessions make this call
 
 
 def test_a_call_of_opencode_that_may_be_another_sessions_proves_nothing(tmp_path: Path) -> None:

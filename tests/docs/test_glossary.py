@@ -7,7 +7,9 @@ MOST_WORDS = 60
 
 
 def entries(root: Path) -> list[str]:
-    return re.findall(r"^\*\*([^*]+)\*\*", (root / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(
+        r"^\*\*([^*]+)\*\*", (root / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
 
 
 def test_the_glossary_has_at_most_sixty_words(root: Path) -> None:

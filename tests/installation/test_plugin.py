@@ -56,18 +56,19 @@ def test_the_command_puts_the_server_and_all_hooks_in_and_takes_them_out(tmp_pat
     planned = run("install", "claude-code")
     assert ("nothing was written" in planned, "start it by `pagein run claude`" in planned) == (True, True)
     assert file.read_text() == SETTINGS
+    assert planned.count(f"--- {file}\n") == 1, "a second difference would not apply to the file as it is"
     run("install", "claude-code", "--yes")
     assert file.read_text().count("hook claude-code") == 3
-    assert run("install", "claude-code", "--yes").count("nothing to do") == 4
+    assert run("install", "claude-code", "--yes").count("nothing to do") == 2
     installed = file.read_text()
     planned = run("uninstall", "claude-code")
     leaving = [line for line in planned.splitlines() if line.startswith("-") and "hook claude-code" in line]
-    assert (planned.count("nothing was written"), len(leaving)) == (4, 3)
+    assert (planned.count("nothing was written"), len(leaving)) == (2, 3)
     assert file.read_text() == installed
     run("uninstall", "claude", "--yes")  # by its command
     assert file.read_text() == SETTINGS
     assert not (home / ".claude.json").exists()
-    assert run("uninstall", "claude-code", "--yes").count("nothing to do") == 4
+    assert run("uninstall", "claude-code", "--yes").count("nothing to do") == 2
 
 
 def test_what_the_server_still_needs_is_told(

@@ -124,8 +124,7 @@ def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str
     assert (False, True) not in shown
     *_, found, shown_again = _results(sent[-1])
     assert shown_again.count("value_59 ") == 1  # behind the compaction the text is shown again
-    if name != "opencode-anthropic":  # of opencode, `search` has no transcript
-        assert "twice done." in found  # and what was said before it is found
+    assert "twice done." in found  # and what was said before it is found
 
 
 def test_the_hook_keeps_a_marker_out_of_a_file_of_claude_codes() -> None:

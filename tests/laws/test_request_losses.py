@@ -39,6 +39,23 @@ def test_no_session_is_made_dearer_by_tools_that_enter_late(seed: int, preset: P
     assert loss.whole <= MOST, (loss, manner, made)
 
 
+@pytest.mark.parametrize(
+    ("seed", "preset", "kind"),
+    [
+        (900519, "thrifty", "documented"),  # the first prompt is lifted over the cache's minimum: +91 %
+        (900157, "balanced", "unrefreshed"),  # a later one, by little news: +16 %
+        (902564, "thrifty", "short-hour"),  # the first one after the client compacted: +3 %
+    ],
+)
+def test_the_recall_tools_lift_no_prompt_over_the_minimum_of_the_cache(
+    seed: int, preset: Preset, kind: CacheKind
+) -> None:
+    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
+    made, manner = random_session(chance), random_manner(chance)
+    loss = request_loss(made, manner, preset, kind)
+    assert loss.share <= MOST, (loss, manner, made)
+
+
 def _body(*sizes: int, marks: dict[int, str]) -> bytes:
     """A request of blocks of these sizes in tokens of a character each, with breakpoints at some."""
     blocks: list[dict[str, Any]] = []

@@ -100,6 +100,7 @@ class SessionStory:
             self.files[path] = f"# [[b]] {self._count}\nline\n" * self._random.randrange(1, 4)
             arguments = {"file_path": path, "content": self.files[path]}
         elif kind == "Edit":
+            text = f"The file {path} has been updated successfully."
             arguments = {"file_path": path, "old_string": "line", "new_string": f"row {self._count}"}
         failed = self._random.random() < 0.1
         result = ToolResult(call_id, "<tool_use_error>no" if failed else text, is_error=failed)

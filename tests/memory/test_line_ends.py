@@ -33,12 +33,12 @@ def test_a_written_text_keeps_its_last_line_end(text: str) -> None:
 def test_an_edit_and_a_read_keep_the_line_end_that_they_do_not_show() -> None:
     texts, _ = deeds(NO_TEXTS, OPENCODE, "write", filePath="/w/a.txt", content="a\nb\n")
     texts, edited = deeds(texts, OPENCODE, "edit", filePath="/w/a.txt", oldString="b", newString="c")
-    assert (edited.known, edited.content) == ("whole", "a\nc\n")
+    assert (edited.known, edited.content) == ("likely", "a\nc\n")
     shown = (
         "<path>/w/a.txt</path>\n<type>file</type>\n<content>\n1: a\n2: c\n\n(End of file - total 2 lines)\n</content>"
     )
     _, read = deeds(texts, OPENCODE, "read", shown, filePath="/w/a.txt")
-    assert (read.known, read.content, read.is_news) == ("whole", "a\nc\n", False)
+    assert (read.known, read.content, read.is_news) == ("whole", "a\nc\n", True)
     _, unknown = deeds(NO_TEXTS, OPENCODE, "read", shown, filePath="/w/a.txt")
     assert (unknown.known, unknown.content, unknown.is_news) == ("whole", "a\nc", True)
     assert (edited.is_end_open, read.is_end_open, unknown.is_end_open) == (False, False, True)
@@ -55,7 +55,7 @@ def test_a_file_that_a_patch_adds_is_known_whole_and_patched_further() -> None:
     )
     body = patched("*** Update File: kept/a.md\n@@\n-see [[b]]\n+see [[c]]\n")
     _, changed = deeds(texts, CODEX, "apply_patch", input=body)
-    assert (changed.known, changed.content, changed.proof) == ("whole", "# A\n\nsee [[c]]\n", "edited")
+    assert (changed.known, changed.content, changed.proof) == ("likely", "# A\n\nsee [[c]]\n", "edited")
 
 
 def test_a_patch_that_names_a_file_twice_proves_nothing() -> None:

@@ -29,7 +29,8 @@ def call(journal: Journal, number: int, tool: str, arguments: dict[str, object],
 
 
 def edit(journal: Journal, number: int, old: str, new: str) -> None:
-    call(journal, number, "Edit", {"file_path": "/w/a.py", "old_string": old, "new_string": new})
+    row: dict[str, object] = {"file_path": "/w/a.py", "old_string": old, "new_string": new}
+    call(journal, number, "Edit", row, "The file /w/a.py has been updated successfully.")
 
 
 def read(journal: Journal, number: int, text: str) -> None:

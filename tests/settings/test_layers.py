@@ -114,8 +114,13 @@ def test_what_cannot_be_in_the_environment_is_told_by_its_variable() -> None:
 
 
 def test_what_does_not_go_together_is_told_with_where_it_was_set() -> None:
-    with pytest.raises(BadSetting, match=r"valve.*set are valve: a\.toml, port: environment"):
+    with pytest.raises(BadSetting, match=r"valve.*\(set: valve in a\.toml\)$"):
         merge_layers([SettingsLayer("a.toml", {"valve": 0.3}), SettingsLayer("environment", {"port": 8790})])
+
+
+def test_a_wrong_value_of_the_command_line_is_told_alone() -> None:
+    with pytest.raises(BadSetting, match=r"^port must be from 0 to 65535, not 99999$"):
+        merge_layers([SettingsLayer("a.toml", {"valve": 0.5}), SettingsLayer("given", {"port": 99999})])
 
 
 def test_variables_that_are_empty_say_nothing() -> None:

@@ -34,6 +34,10 @@ def test_no_table_is_cut_on_a_phone_also_with_all_columns(
                 assert await seen.value(CUT) == [], f"all columns: {all_columns}"
             named = "document.querySelector('#epochs td').dataset.head"
             assert await seen.value(named) == "what", "a value in a paragraph has the name of its column"
+            for width in (500, 681, 820, 940):
+                await seen.look(width)
+                wide = "(one => one.scrollWidth - one.clientWidth)(document.getElementById('numbers-table'))"
+                assert await seen.value(f"{wide} <= 0"), f"the numbers of every call at {width} pixels"
             await seen.look(1280)
             assert await seen.value(CUT) == []
             assert seen.problems == []

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from pagein.model.bill import Bill
 from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, BillColumn
-from pagein.ui.row_tables import fit_columns
+from pagein.ui.row_tables import RowColumn, TableRow, fit_columns, print_rows
 from pagein.ui.tables import SKIPPED_SHOWN, TableOptions, show
 
 
@@ -16,6 +16,19 @@ def printed(bill: Bill, width: int = 140, shown: TableOptions | None = None) -> 
     out = io.StringIO()
     show(Console(file=out, width=width, highlight=False, markup=False, emoji=False), bill, shown or TableOptions())
     return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [24, 36, 50, 80])
+def test_the_first_column_and_some_words_stand_on_any_terminal(width: int) -> None:
+    out = io.StringIO()
+    columns = (RowColumn("v", justify="right"), RowColumn("when"), RowColumn("op"), RowColumn("session"))
+    row = TableRow(("12", "2026-11-21 10:00", "write", "claude-code 0123abcd"), "please mend the tests")
+    print_rows(Console(file=out, width=width), columns, "the user said", [row])
+    head, told = out.getvalue().splitlines()
+    assert head.startswith(" v  ")
+    assert told.startswith("12  ")
+    assert "please men" in told
+    assert max(map(len, (head, told))) <= width
 
 
 def line(text: str, start: str) -> list[str]:

@@ -6,6 +6,7 @@ Heavy imports are inside the commands, as in `cli`.
 import json
 import os
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -83,8 +84,7 @@ def install(
         return
     installers, server = _installers(agent, project=project), _running_server() if http else None
     planned = _plan(installers, lambda one, earlier: one.plan_install(command, server, earlier))
-    for one, change in planned:
-        _carry_out(one, change, agent, yes=yes, as_json=as_json)
+    _carry_out(planned, agent, yes=yes, as_json=as_json)
     if not as_json:
         _warn_without_sdk(is_needed=not http)
         _offer_gateway(agent)
@@ -100,8 +100,8 @@ def uninstall(agent: AgentName, *, project: ForProject = False, yes: Yes = False
         _change_pi(pi, pi.plan_removal(), yes=yes, as_json=as_json)
         return
     installers = tuple(reversed(_installers(agent, project=project)))
-    for one, change in _plan(installers, lambda one, earlier: one.plan_removal(earlier)):
-        _carry_out(one, change, agent, yes=yes, as_json=as_json)
+    planned = _plan(installers, lambda one, earlier: one.plan_removal(earlier))
+    _carry_out(planned, agent, yes=yes, as_json=as_json)
 
 
 def _plan(installers: "Sequence[Installer]", plan: "Planner") -> "list[tuple[Installer, Change]]":
@@ -192,17 +192,25 @@ def _command(*, project: bool) -> list[str]:
     return ["pagein" if project or found is None else found, "mcp"]
 
 
-def _carry_out(installer: "Installer", change: "Change", name: str, *, yes: bool, as_json: bool) -> None:
+def _carry_out(planned: "Sequence[tuple[Installer, Change]]", name: str, *, yes: bool, as_json: bool) -> None:
+    """Show the planned changes, one difference for each file, and make them if the person agrees."""
+    for installer, change in planned:
+        made = yes and not change.done
+        if made:
+            installer.apply(change)
+        if as_json:
+            told = {"agent": name, "file": str(change.file), "changed": made, "done": change.done or made}
+            sys.stdout.write(json.dumps({**told, "text": _without_token(change.note)}) + "\n")
+    for file in () if as_json else dict.fromkeys(change.file for _, change in planned):
+        changes = [change for _, change in planned if change.file == file]
+        _show_change(replace(changes[-1], before=changes[0].before), name, made=yes)
+
+
+def _show_change(change: "Change", name: str, *, made: bool) -> None:
+    """Show what becomes of a file."""
     from pagein.installation.agents import AGENTS
     from pagein.ui.figures import plain
 
-    made = yes and not change.done
-    if made:
-        installer.apply(change)
-    if as_json:
-        told = {"agent": name, "file": str(change.file), "changed": made, "done": change.done or made}
-        sys.stdout.write(json.dumps({**told, "text": _without_token(change.note)}) + "\n")
-        return
     file = plain(str(change.file))
     if change.done:
         sys.stdout.write(f"nothing to do: {file} is as it should be\n")

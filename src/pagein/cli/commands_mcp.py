@@ -81,9 +81,12 @@ def _serve(
 
     folder = Path() if workspace is None else workspace
 
-    def take(transcript: Path) -> None:
+    def take(transcript: Path, session: str) -> None:
         with wiring.open_intake(store, workspace=folder, jobs=1) as intake:
-            intake.remember([transcript])
+            if session:
+                intake.remember_member(transcript, session)
+            else:
+                intake.remember([transcript])
 
     with wiring.open(store, workspace=folder) as engine:
         answers = ToolAnswers(

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from pagein.cli.agent_names import agent_name, list_agents
 from pagein.cli.options import AsJson, Store, Upstreams, with_upstream_options
@@ -42,11 +43,26 @@ class _Start:
     whole_window: bool
 
 
+class _RunCommand(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - of a private class of typer's
+        """Take the arguments apart. Raises BadInput with the names of the agents where none is named."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as problem:
+            if problem.param is None or problem.param.name != "agent":
+                raise
+            from pagein.gateway.client_setup import launches
+
+            told = f"name the agent to run, as in pagein run claude; there are {list_agents(launches())}"
+            raise BadInput(told) from None
+
+
 def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command(
         context_settings={"allow_interspersed_args": False},
         epilog="Examples:\n\npagein run claude\n\npagein run codex exec 'mend the tests'\n\npagein run --print-env opencode",
+        cls=_RunCommand,
     )(with_upstream_options(run))
 
 

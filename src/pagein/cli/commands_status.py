@@ -8,7 +8,7 @@ import json
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 By: TypeAlias = Literal["session", "agent", "project", "model", "day"]
 
 _SHOWN = 10
+_NO_STORE: Final = "none yet, so there is nothing to count; pagein run AGENT makes it with the first call"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -158,6 +159,8 @@ def _store(store: str | None, workspace: Path) -> "StoreStatus":
             sessions = [one for one in kept.sessions() if not one.is_own]
             leaving = announcement(kept).sessions
     except (BadInput, StoreError) as problem:
+        if store is None and file is not None and not file.exists():
+            return {**found, "problem": f"{_NO_STORE} ({where})"}
         return {**found, "problem": str(problem)}
     size, index_size = (None, None) if file is None else file_sizes(file)
     return {

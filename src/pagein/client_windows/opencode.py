@@ -88,13 +88,30 @@ class OpencodeDatabase:
 
         Raises sqlite3.Error for another database.
         """
-        with closing(sqlite3.connect(f"{self._file.resolve().as_uri()}?mode=ro", uri=True, timeout=0.1)) as database:
-            latest = database.execute(_LATEST, (_SESSIONS,)).fetchall()
-            callers = [(name, revert) for name, revert in latest if _calls(database, name, asked)]
+        with self._opened() as database:
+            callers = _callers(database, asked)
             if len(callers) != 1:
                 return {} if callers else None
             session, revert = callers[0]
             return {} if revert else _standing(database, session, asked.name)
+
+    def caller(self, asked: ToolRequest) -> str | None:
+        """Return the id of the session that makes a call; "" if several may, None if the call is not here yet.
+
+        Raises sqlite3.Error for another database.
+        """
+        with self._opened() as database:
+            callers = _callers(database, asked)
+        return None if not callers else callers[0][0] if len(callers) == 1 else ""
+
+    def _opened(self) -> "closing[sqlite3.Connection]":
+        return closing(sqlite3.connect(f"{self._file.resolve().as_uri()}?mode=ro", uri=True, timeout=0.1))
+
+
+def _callers(database: sqlite3.Connection, asked: ToolRequest) -> list[tuple[str, str | None]]:
+    """Return the sessions in which a call runs, each with what was taken back."""
+    latest = database.execute(_LATEST, (_SESSIONS,)).fetchall()
+    return [(name, revert) for name, revert in latest if _calls(database, name, asked)]
 
 
 def _calls(database: sqlite3.Connection, session: str, asked: ToolRequest) -> bool:

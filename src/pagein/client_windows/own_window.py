@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from pagein.client_windows.claude_code import ClaudeCodeTranscript
 from pagein.client_windows.codex import CodexRollout
@@ -36,6 +36,7 @@ _PATIENCE: Final = 0.4
 """Seconds for which an agent may take to write a call down. Claude Code takes up to 0.1."""
 _PAUSE: Final = 0.02
 
+T = TypeVar("T")
 _Found: TypeAlias = tuple[Path, Mapping[str, StandingReceipt]]
 """The transcript of a call, and the receipts that stand at the call."""
 
@@ -89,22 +90,32 @@ class OwnWindow:
         found = self._found(asked.id, thread)
         return {} if found is None else found[1]
 
-    def transcript(self, call_id: str, thread: str = "") -> Path | None:
-        """Return the transcript with a call, or None."""
-        found = self._found(call_id, thread)
-        return None if found is None else found[0]
+    def transcript(self, asked: ToolRequest, thread: str = "") -> tuple[Path, str] | None:
+        """Return the file with the transcript of a call, and the session in a database, "" in another file; or None."""
+        if asked.id:
+            found = self._found(asked.id, thread)
+            return None if found is None else (found[0], "")
+        file = database_file(self._environment, self._home)
+        session = None if file is None else self._awaited(lambda: OpencodeDatabase(file).caller(asked))
+        return None if file is None or not session else (file, session)
 
     def _in_database(self, asked: ToolRequest) -> Mapping[str, StandingReceipt] | None:
         """Return the receipts visible at a call without an id, from the database of the agent; None in doubt."""
+        file = database_file(self._environment, self._home)
         try:
-            file = database_file(self._environment, self._home)
             if file is None or may_change_requests(self._environment, self._home, Path.cwd()):
                 return None
-            database = OpencodeDatabase(file)
-            end, found = time.monotonic() + self._patience, database.standing(asked)
+        except (OSError, ValueError):
+            return None
+        return self._awaited(lambda: OpencodeDatabase(file).standing(asked))
+
+    def _awaited(self, look: Callable[[], T | None]) -> T | None:
+        """Return what a look at a database finds, as soon as the agent wrote the call down; None in doubt."""
+        try:
+            end, found = time.monotonic() + self._patience, look()
             while found is None and time.monotonic() < end:
                 time.sleep(_PAUSE)
-                found = database.standing(asked)
+                found = look()
         except (OSError, ValueError, KeyError, TypeError, sqlite3.Error):
             return None
         return found

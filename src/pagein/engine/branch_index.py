@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pagein.engine.cache.cache_inputs import NO_HEAD, AnsweredRequest, answered_requests
+from pagein.engine.cache.cache_minimum import is_below, is_surely_stored
 from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
 from pagein.engine.log.journal import Fold, latest_note
@@ -236,7 +237,7 @@ class BranchIndex:
         units = pending.script.units
         known = self.known_length(units)
         placed, parent = self.parent(units, known, pending.head)
-        return Placement(self.with_offer(pending, parent), known, placed, parent)
+        return Placement(self.with_offer(pending, placed, parent), known, placed, parent)
 
     def known_length(self, units: Sequence[Unit]) -> int:
         """Return the number of known leading messages."""
@@ -275,10 +276,10 @@ class BranchIndex:
             return None
         return self.trails[self._log.journal.entry(call.entry).parent].answered
 
-    def with_offer(self, call: PendingCall, parent: EntryId | None) -> PendingCall:
+    def with_offer(self, call: PendingCall, placed: Placed, parent: EntryId | None) -> PendingCall:
         """Return the call with the recall tools and the deferred tools of its branch.
 
-        parent: the entry that the request continues.
+        placed: the request's relation to earlier requests. parent: the entry that the request continues.
         """
         if call.offers is None:
             return call
@@ -292,8 +293,17 @@ class BranchIndex:
         if not offers and isinstance(settled, tuple) and may_be_bound(call):
             offers = settled
         reports_writes = format_named(call.theirs.api).cache.takes_ttls
-        may_be_cached = not reports_writes or self.trails[parent].may_be_cached or self.trails[parent].is_open
-        recall = recall_tools.recall_of(call.theirs, call.script, offers, settled, may_be_cached=may_be_cached)
+        trail, model, known = self.trails[parent], call.head.model, self.known_length(call.script.units)
+        may_be_cached = (not reports_writes or trail.may_be_cached or trail.is_open) and not is_below(model, trail)
+        recall = recall_tools.recall_of(
+            call.theirs,
+            call.script,
+            offers,
+            settled,
+            may_be_cached=may_be_cached,
+            anew=placed == "compacted" and not may_be_bound(call),
+            is_stored=lambda: is_surely_stored(call.theirs, call.script, trail, known, model),
+        )
         if deferred:
             recall = replace(recall, deferred=deferred)
         elif not recall.tools and call.envelope is call.theirs:

@@ -369,8 +369,8 @@ class Traffic:
         """
         try:
             self._index.learn()
-            _, parent = self._index.parent(call.script.units, self._index.known_length(call.script.units), call.head)
-            call = self._index.with_offer(call, parent)
+            known = self._index.known_length(call.script.units)
+            call = self._index.with_offer(call, *self._index.parent(call.script.units, known, call.head))
             self._index.note_passthrough(call)
             made = self._stages.renderer.render_last(call, self._index.last_sent(call.script.units), failure)
         except Exception as problem:  # noqa: BLE001 -- last resort of law 7: the original is sent

@@ -118,27 +118,44 @@ class ReceiptedReads:
         """
         session, quoted = self._session, tuple(dict.fromkeys(known))
         try:
-            seen = [] if bypass or standing is None else self._seen(about, standing)
             with session.turn():
                 self._look()
-                unknown = tuple(one for one in quoted if one not in self._answers)
-                session.move(None)
-                proven = self._proven(dict.fromkeys((*quoted, *seen)))
-                for answer in proven:
-                    session.note(answer.note)
-                before = session.leaf
-                result = work(bypass)
-                if not bypass and any(self._is_ambiguous(event, proven) for event in self._reads_behind(before)):
-                    session.move(before)
-                    bypass = True
-                    result = work(bypass)
-                receipt = self._receipt(before)
+                if bypass or standing is None or not self._may_stand(about):
+                    return self._answered(work, quoted, bypass=bypass)
+            # outside of the session's turn, because the window's agent may still be writing down what happened
+            shown = standing()
+            gone = session.sent_windows.evicted_among(shown)
+            with session.turn():
                 self._look()
-                self._refreshed.discard(receipt)  # an answer that was given before has no new entry
+                return self._answered(work, quoted, self._seen(shown, gone))
         except StoreError as problem:  # the text is the answer without a store (law 7)
             session.move(None)
             bypass = True
             return ReceiptedRead(replace(work(bypass), failure=str(problem)))
+
+    def _answered(
+        self,
+        work: Callable[[bool], ReadResult],
+        quoted: Collection[str],
+        seen: Iterable[str] = (),
+        *,
+        bypass: bool = False,
+    ) -> ReceiptedRead:
+        """Answer a read behind the quoted answers and those that stand in the window. Raises StoreError."""
+        session = self._session
+        unknown = tuple(one for one in quoted if one not in self._answers)
+        session.move(None)
+        proven = self._proven(dict.fromkeys((*quoted, *seen)))
+        for answer in proven:
+            session.note(answer.note)
+        before = session.leaf
+        result = work(bypass)
+        if not bypass and any(self._is_ambiguous(event, proven) for event in self._reads_behind(before)):
+            session.move(before)
+            result = work(True)  # noqa: FBT003 - the shape of all such work
+        receipt = self._receipt(before)
+        self._look()
+        self._refreshed.discard(receipt)  # an answer that was given before has no new entry
         return ReceiptedRead(result, receipt, unknown)
 
     def _reads_behind(self, before: EntryId | None) -> list[FileRead]:
@@ -190,19 +207,14 @@ class ReceiptedReads:
             self._session.note(told)
         return _tag(told)
 
-    def _seen(self, about: str, standing: Callable[[], Mapping[str, StandingReceipt]]) -> list[str]:
-        """Return the receipts whose whole answers stand in the window, and were evicted by no gateway on this store.
+    def _may_stand(self, about: str) -> bool:
+        """Return whether an answer showed a file of this name."""
+        return any(not about or one.rpartition("/")[2] in about for one in self._in_order)
 
-        The window is asked outside of the session's turn, because its agent may still be writing down what happened.
-        """
-        with self._session.turn():
-            self._look()
-            known = dict(self._answers)
-            helps = any(not about or one.rpartition("/")[2] in about for one in self._in_order)
-        shown = standing() if helps else {}
-        gone = self._session.sent_windows.evicted_among(shown)
-        found = (one for call, one in shown.items() if call not in gone)
-        return [one.tag for one in found if one.tag in known and known[one.tag].note.trace in one.traces]
+    def _seen(self, shown: Mapping[str, StandingReceipt], gone: Collection[str]) -> list[str]:
+        """Return the receipts whose whole answers stand in the window, and were evicted by no gateway on this store."""
+        found = (one for call, one in shown.items() if call not in gone and one.tag in self._answers)
+        return [one.tag for one in found if self._answers[one.tag].note.trace in one.traces]
 
     def _proven(self, quoted: Collection[str]) -> list[_Answer]:
         """Return the quoted answers that are proven, the oldest first.

@@ -26,18 +26,23 @@ class TranscriptReader(Protocol):
         """Return the receipts visible at a call, by the ids of the answered calls. Raises nothing."""
         ...
 
-    def transcript(self, call_id: str, thread: str) -> Path | None:
-        """Return the transcript with a call; None in doubt. Raises nothing."""
+    def transcript(self, asked: ToolRequest, thread: str) -> tuple[Path, str] | None:
+        """Return the file with the transcript of a call, and the session in a database, "" in another file; None in doubt.
+
+        Raises nothing.
+        """
         ...
 
 
 class OwnTranscripts:
     """The transcripts of the calling agents. Thread-safe.
 
-    take: takes a transcript into the store.
+    take: takes a transcript into the store, given its file, and the session in a database.
     """
 
-    def __init__(self, reader: TranscriptReader, take: Callable[[Path], object], patience: float = _PATIENCE) -> None:
+    def __init__(
+        self, reader: TranscriptReader, take: Callable[[Path, str], object], patience: float = _PATIENCE
+    ) -> None:
         self._reader = reader
         self._take = take
         self._patience = patience
@@ -47,15 +52,15 @@ class OwnTranscripts:
         """Return the receipts visible at a call, by the ids of the answered calls. Raises nothing."""
         return self._reader.standing(asked, thread)
 
-    def catch_up(self, call_id: str, thread: str) -> None:
+    def catch_up(self, asked: ToolRequest, thread: str) -> None:
         """Store the present content of the transcript with a call. Raises nothing."""
-        found = self._reader.transcript(call_id, thread)
+        found = self._reader.transcript(asked, thread)
         if found is None:
             return
-        work = Thread(target=self._work, args=(found,), name="mcp-transcript", daemon=True)
+        work = Thread(target=self._work, args=found, name="mcp-transcript", daemon=True)
         work.start()
         work.join(self._patience)
 
-    def _work(self, file: Path) -> None:
+    def _work(self, file: Path, session: str) -> None:
         with self._one_at_a_time, contextlib.suppress(Exception):  # rule 2
-            self._take(file)
+            self._take(file, session)

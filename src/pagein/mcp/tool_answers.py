@@ -105,7 +105,7 @@ class AgentWindow(Protocol):
         """
         ...
 
-    def catch_up(self, call_id: str, thread: str) -> None:
+    def catch_up(self, asked: ToolRequest, thread: str) -> None:
         """Store the window's content up to a call, where a transcript has the content. Raises nothing."""
         ...
 
@@ -166,8 +166,8 @@ class ToolAnswers:
         session = self._session(caller, arguments.get("path") if name == REFRESH.name else None)
         if name in _OF_WINDOWS:
             return self._order(session, name, arguments, caller)
-        if name == "search" and self._window is not None and caller.id and not self._is_off():
-            self._window.catch_up(caller.id, caller.thread)
+        if name == "search" and self._window is not None and not self._is_off():
+            self._window.catch_up(ToolRequest(caller.id, name, arguments, self._now()), caller.thread)
         consent = CallConsent(name, arguments, caller.confirm)
         asked = {one: value for one, value in arguments.items() if one != CONFIRM}
         call = Call({**asked, **_ALWAYS.get(name, {})}, caller.id, signal, caller.tell, consent.ask)

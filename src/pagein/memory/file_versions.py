@@ -58,7 +58,7 @@ class FileVersions:
             is_likely = self._is_overtaken(deed.path, cause.at)
         else:  # what other sessions did since then changes nothing
             is_likely = answered.metadata.get("known") == "likely"
-        return replace(deed, known="likely") if is_likely else deed
+        return replace(deed, known="likely", is_trusted=False) if is_likely else deed
 
     def _is_overtaken(self, path: str, at: float) -> bool:
         base = self._whole.get(path)

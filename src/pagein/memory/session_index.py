@@ -217,6 +217,8 @@ class SessionIndex:
         for number, block in enumerate(message.blocks):
             if isinstance(block, ToolResult):
                 thread = self._result(thread, entry, number, block)
+        if message.role != "assistant":
+            thread = replace(thread, texts=thread.texts.told(message))
         rest = without_results(message if message.at is not None else replace(message, at=self._now or None))
         if message.role == "assistant":
             return self._answer(thread, entry, message, rest)

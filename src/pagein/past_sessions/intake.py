@@ -141,6 +141,11 @@ class Intake:
             self.flush()
         return tally.report(time.monotonic() - began)
 
+    def remember_member(self, database: Path, session: str) -> SourceOutcome:
+        """Take what is new in one session of a database. Raises StoreError."""
+        source = Source(f"{database.name}:{session}", database, member=session)
+        return take_source(source, store=self._store, terms=self._terms)
+
     def flush(self) -> None:
         """Store what is held back about known files. Raises StoreError."""
         if not self._terms.looks:

@@ -5,6 +5,7 @@ Pure: files come as text, the environment as a mapping.
 
 import difflib
 import hashlib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -31,6 +32,7 @@ from pagein.settings.keys import AGES, GATEWAY, KEYS
 PAGE: Final = "docs/reference/settings.md"
 DEFAULT: Final = "default"
 _OF_THE_PLACE: Final = ("host", "port", "store")
+GIVEN: Final = "given"
 ENVIRONMENT: Final = "environment"
 OF_PRESET: Final = ("thinking", "arguments", "floor_paging", "shown_once", *AGES)
 """The settings whose defaults the preset of `residency` sets."""
@@ -150,8 +152,15 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
         gateway = GatewaySettings(**{key.name: values[key.name] for key in GATEWAY})  # type: ignore[arg-type]
         return Config(_engine(values), gateway, _delegation(values), str(store) if store else None, values, origins)
     except BadSetting as problem:
-        set_by = [f"{name}: {where}" for name, where in origins.items() if where != DEFAULT]
-        raise BadSetting(f"{problem} (set are {', '.join(set_by)})") from problem
+        raise BadSetting(f"{problem}{_places(str(problem), origins)}") from problem
+
+
+def _places(problem: str, origins: Mapping[str, str]) -> str:
+    """Return where the settings of a problem were set, in brackets: those that it names, else all. "" for the command line alone."""
+    set_by = {name: where for name, where in origins.items() if where != DEFAULT}
+    named = set(re.findall(r"\w+", problem)) & set_by.keys() or set_by.keys()
+    told = [f"{name} in {where}" for name, where in set_by.items() if name in named and where != GIVEN]
+    return f" (set: {', '.join(told)})" if told else ""
 
 
 def _delegation(values: Mapping[str, Any]) -> DelegationSettings:

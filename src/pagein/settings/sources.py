@@ -24,14 +24,14 @@ def load_config(
     The user's file is the file that `PAGEIN_CONFIG` names, else `pagein.toml` in the user's configuration folder.
     Raises BadSetting with file, key and remedy.
     """
-    from pagein.settings.layers import SettingsLayer, merge_layers, of_environment
+    from pagein.settings.layers import GIVEN, SettingsLayer, merge_layers, of_environment
 
     told = os.environ if environment is None else environment
     layers = [
         *_file(user_file(told), own=True, must=bool(told.get(VARIABLE))),
         *_file(Path(workspace) / NAME, own=False),
         of_environment(told),
-        SettingsLayer("given", dict(given or {})),
+        SettingsLayer(GIVEN, dict(given or {})),
     ]
     return merge_layers(layers)
 

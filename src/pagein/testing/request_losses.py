@@ -247,7 +247,7 @@ def _text(name: str, tokens: int, ratio: float) -> str:
 class RequestLoss:
     """The extra cost over append-only at the worst end of a session, as a share of append-only.
 
-    share: without the price of the recall tools that a known agent has from its first request on.
+    share: without the price of the recall tools that a known agent has from its first request on that can be cached.
     end: calls up to that end. whole: the largest share with that price.
     """
 
@@ -263,10 +263,10 @@ def request_loss(
     sent = list(_requests(made, manner))
     theirs = list(accumulate(_direct(sent, made, manner, kind)))
     ours, has_tools = _curated(sent, made, manner, preset, kind)
-    tools = list(accumulate(_price_of_tools(sent, made, manner, kind))) if has_tools else [0.0] * len(sent)
+    tools = list(accumulate(_price_of_tools(sent, made, manner, kind, has_tools)))
     found, whole = RequestLoss(-1.0), -1.0
     for end, (base, paid, own) in enumerate(zip(theirs, ours, tools, strict=True), start=1):
-        found, whole = max(found, RequestLoss((paid - own) / base - 1, end)), max(whole, paid / base - 1)
+        found, whole = max(found, RequestLoss((paid - max(0.0, own)) / base - 1, end)), max(whole, paid / base - 1)
     return replace(found, whole=whole)
 
 
@@ -277,32 +277,36 @@ def _direct(sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManne
 
 
 def _price_of_tools(
-    sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManner, kind: CacheKind
+    sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManner, kind: CacheKind, has_tools: Sequence[bool]
 ) -> Iterator[float]:
     """Yield what the recall tools cost in each request of an append-only client: at most two BIT for each of their tokens.
+
+    has_tools: whether each request has them.
 
     What they cost beyond that, because they lift a prompt over the cache's minimum, is not their price.
     """
     caches, plain = _Caches(made, manner, kind), _direct(sent, made, manner, kind)
     own = [definition(one, manner.api) for one in offers(everything=False)]
     most = 2.0 * sum(len(json.dumps(one)) for one in own) / manner.ratio
-    for one, cost in zip(sent, plain, strict=True):
+    for one, cost, has in zip(sent, plain, has_tools, strict=True):
         told = json.loads(one.body)
-        yield min(most, caches.bill(one, json.dumps({**told, "tools": [*told["tools"], *own]}).encode()).cost - cost)
+        tools = [*told["tools"], *own] if has else told["tools"]
+        yield min(most, caches.bill(one, json.dumps({**told, "tools": tools}).encode()).cost - cost)
 
 
 def _curated(
     sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManner, preset: Preset, kind: CacheKind
-) -> tuple[Sequence[float], bool]:
-    """Return the cost up to each call, with the keep-alive request that goes out if no other call follows, and whether a
-    known agent had the recall tools from its first request on.
+) -> tuple[Sequence[float], Sequence[bool]]:
+    """Return the cost up to each call, with the keep-alive request that goes out if no other call follows, and whether
+    each request of a known agent has recall tools that entered behind a request of which nothing was cached.
     """
     chosen = PRESETS[preset]
     residency = replace(chosen.residency, arguments=chosen.masked_in(chosen.arguments))
     caches, spent, kept = _Caches(made, manner, kind), 0.0, 0.0
     costs: list[float] = []
     facts = RequestFacts(documented=kind == "documented", guarded=manner.guarded)
-    tools, has_tools = offers(everything=False), False
+    tools, is_cached = offers(everything=False), False
+    has_tools: list[bool] = []
     with Engine(blobs=MemoryStore(), counter=default_counter(), settings=Settings(residency)) as engine:
         for place, one in enumerate(sent):
             lasting = max(0.0, _MOST - kept) if manner.keeps else 0.0
@@ -313,7 +317,9 @@ def _curated(
                 raise RuntimeError(prepared.failure)
             billed = caches.bill(one, prepared.body)
             spent += billed.cost
-            has_tools = has_tools or (manner.known and not place and bool(prepared.offered))
+            had = bool(has_tools) and has_tools[-1]
+            has_tools.append(manner.known and bool(prepared.offered) and (had or not is_cached))
+            is_cached = billed.read + billed.written + billed.written_1h > 0
             usage = Usage(
                 billed.fresh, billed.read, billed.written + billed.written_1h, billed.written_1h, billed.output
             )

@@ -285,12 +285,12 @@ def _side(store: ObjectStore, version: Version) -> Answer:
 
 
 def _last_change(store: ObjectStore, versions: Sequence[Version]) -> tuple[Version, Version] | None:
-    """Return the two latest versions with different texts, of those known whole if there are two.
+    """Return the two latest versions with different texts, of those known whole or likely if there are two.
 
     versions: the latest first
     """
     texts = [one for one in versions if one.content_hash is not None]
-    whole = [one for one in texts if one.metadata.get("known", "whole") == "whole"]
+    whole = [one for one in texts if one.metadata.get("known", "whole") in ("whole", "likely")]
     for known in (whole, texts):
         for new, old in pairwise(known):
             if new.content_hash != old.content_hash and not _differ_in_an_open_end(store, old, new):

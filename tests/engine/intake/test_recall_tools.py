@@ -202,6 +202,59 @@ def test_they_come_later_with_a_large_request_if_nothing_is_cached(
     assert engine.prepare(more, "anthropic", at=9.0, hint="one", offers=OFFERS).offered == tools
 
 
+@pytest.mark.parametrize(
+    ("model", "words", "tools"),
+    [
+        ("claude-opus-4-6", 1000, ()),  # the cache stores 4,096 tokens and more
+        ("claude-opus-4-6", 3000, ("peek", "search")),
+        ("claude-sonnet-4-5", 1000, ("peek", "search")),  # 1,024
+        ("claude-sonnet-4-5", 100, ()),
+        ("gpt-5.1", 100, ("peek", "search")),  # storing costs nothing
+        ("a model without a price", 100, ("peek", "search")),
+    ],
+)
+def test_a_known_agent_gets_them_at_once_where_they_lift_no_prompt_over_the_minimum_of_the_cache(
+    engine: Engine, model: str, words: int, tools: tuple[str, ...]
+) -> None:
+    given = body("anthropic", model=model, system="Know this. " * words)
+    assert offered(engine, given, "anthropic") == tools
+
+
+def turn(engine: Engine, words: tuple[str, ...], api: Api = "anthropic", usage: Usage | None = None) -> tuple[str, ...]:
+    """The tools of a request to a model whose cache stores little prompts at a higher price, after its answer."""
+    model = {"anthropic": "claude-sonnet-4-5", "openai_chat": "gpt-5.6-sol"}[api]
+    prepared = engine.prepare(body(api, words, model=model), api, at=float(len(words)), hint="one", offers=OFFERS)
+    engine.observe(prepared, usage or Usage(fresh=len(prepared.body) // 4, output=9))
+    return prepared.offered
+
+
+@pytest.mark.parametrize("api", ["anthropic", "openai_chat"])
+def test_a_known_agent_gets_them_with_the_first_request_that_is_stored_without_them(engine: Engine, api: Api) -> None:
+    assert turn(engine, ("hi",), api) == ()
+    assert turn(engine, ("hi", "so", "read this. " * 200), api) == ()
+    assert turn(engine, ("hi", "so", "read this. " * 200, "yes", "and this. " * 300), api) == ("peek", "search")
+
+
+def test_they_wait_for_the_first_eviction_where_the_provider_stored_more_than_was_expected(engine: Engine) -> None:
+    assert turn(engine, ("read this. " * 300,), usage=Usage(fresh=0, written=1100, output=9)) == ()
+    assert turn(engine, ("read this. " * 300, "yes", "and this. " * 900)) == ()
+
+
+def test_a_conversation_that_is_compacted_to_less_than_the_cache_stores_begins_without_them(engine: Engine) -> None:
+    large = "read this. " * 900
+    assert turn(engine, (large,), usage=Usage(fresh=0, written=2500, output=9)) == ("peek", "search")
+    assert turn(engine, ("what was said so far",)) == ()
+    assert turn(engine, ("what was said so far", "yes", large)) == ("peek", "search")
+    assert turn(engine, (f"{large} was said so far",)) == ("peek", "search")
+
+
+def test_tools_that_do_more_than_recall_are_there_at_once(engine: Engine) -> None:
+    small = body("anthropic", model="claude-opus-4-6")
+    more = ToolOffer("query", "Ask a child.")
+    prepared = engine.prepare(small, "anthropic", at=0.0, hint="one", offers=(*OFFERS, more))
+    assert prepared.offered == ("peek", "search", "query")
+
+
 def test_nothing_leaves_where_no_way_leads_back(engine: Engine) -> None:
     for count in range(3):
         given = answered(*[lines(3000)] * count)

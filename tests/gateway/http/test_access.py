@@ -242,7 +242,9 @@ def test_a_message_to_a_service_under_another_spelling_of_its_path_is_not_passed
         "http://127.0.0.1/mcp/../mcp",
     ],
 )
-def test_a_raw_path_with_a_services_name_in_any_segment_reaches_no_vendor(path: str, tmp_path: Path) -> None:
+def test_a_message_that_bears_the_token_reaches_no_vendor_by_a_path_with_a_services_name(
+    path: str, tmp_path: Path
+) -> None:
     """Clients normalise paths before they send them, so the request is written by hand."""
 
     async def serve(_: web.Request) -> web.Response:
@@ -264,14 +266,42 @@ def test_a_raw_path_with_a_services_name_in_any_segment_reaches_no_vendor(path: 
     run(go())
 
 
-@pytest.mark.parametrize("path", ["/v1/mcp_servers?limit=1", "/v1/files/a.b..c", "/v1/models?path=../mcp"])
+@pytest.mark.parametrize(
+    "path",
+    ["/mcp/.", "/x/../mcp", "/openai/..%2fmcp", "/./mcp/more", "/..//MCP", "/a/b/../../../mcp", "/x/../t-TOKEN/mcp"],
+)
+def test_a_raw_path_that_leads_to_a_service_reaches_no_vendor_without_a_token(path: str, tmp_path: Path) -> None:
+    async def serve(_: web.Request) -> web.Response:
+        return web.Response(status=202)
+
+    async def go() -> None:
+        async with stage(says(b"{}"), tmp_path, services={"/mcp": serve}) as on:
+            home = URL(on.url)
+            reader, writer = await asyncio.open_connection(home.host, home.port)
+            head = f"POST {path.replace('TOKEN', on.gateway.token)} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            writer.write(f"{head}Content-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode())
+            answer = await reader.read()
+            writer.close()
+            assert answer.split()[1] == b"404", answer
+            assert on.upstream.got == []
+
+    run(go())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/v1/mcp", "/v1/mcp/servers?limit=1", "/proxy/mcp", "/anthropic/mcp", "/x/y/../mcp", "/t-TOKEN/v1/mcp"),
+        *("/v1/mcp_servers?limit=1", "/v1/files/a.b..c", "/v1/models?path=../mcp"),
+    ],
+)
 def test_a_path_that_only_looks_like_a_services_is_passed_on(path: str, tmp_path: Path) -> None:
     async def serve(_: web.Request) -> web.Response:
         return web.Response(status=202)
 
     async def go() -> None:
         async with stage(says(b"{}"), tmp_path, services={"/mcp": serve}) as on:
-            assert await status_of(on, path) == 200
+            assert await status_of(on, path.replace("TOKEN", on.gateway.token)) == 200
             assert len(on.upstream.got) == 1
 
     run(go())

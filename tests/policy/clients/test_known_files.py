@@ -2,11 +2,15 @@
 
 import json
 
-from pagein.model.messages import ToolCall, ToolResult, Withheld
+import pytest
+
+from pagein.model.messages import Message, Text, ToolCall, ToolResult, Withheld
 from pagein.policy.clients.known_files import NO_TEXTS, FileDeed, KnownTexts, changes_unseen, file_deeds
 from pagein.policy.clients.profiles import PROFILES
 
 CODEX_OK = "Exit code: 0\nWall time: 0 seconds\nOutput:\n"
+EDITED = "The file /w/a.py has been updated successfully."
+CHANGE = {"file_path": "/w/a.py", "old_string": "one", "new_string": "1"}
 
 
 class Agent:
@@ -26,6 +30,12 @@ def patch(*lines: str) -> str:
     return "\n".join(("*** Begin Patch", *lines, "*** End Patch", ""))
 
 
+def claude() -> Agent:
+    agent = Agent("claude-code")
+    agent.call("Write", {"file_path": "/w/a.py", "content": "one = 1\ntwo = 2\n"}, "ok")
+    return agent
+
+
 def codex() -> Agent:
     agent = Agent("codex")
     (read,) = agent.call("exec_command", {"cmd": "cat a.py"}, f"{CODEX_OK}one = 1\ntwo = 2\n")
@@ -36,7 +46,7 @@ def codex() -> Agent:
 def test_a_patch_in_the_free_text_of_a_custom_tool_is_an_edit() -> None:
     changed = patch("*** Update File: a.py", "@@", "-one = 1", "+one = 11")
     (edit,) = codex().call("apply_patch", changed, f"{CODEX_OK}Success.")
-    assert (edit.path, edit.deed, edit.known, edit.text) == ("/w/a.py", "edit", "whole", "one = 11\ntwo = 2")
+    assert (edit.path, edit.deed, edit.known, edit.text) == ("/w/a.py", "edit", "likely", "one = 11\ntwo = 2")
 
 
 def test_a_patch_adds_deletes_and_moves_files() -> None:
@@ -67,22 +77,110 @@ def test_a_command_shows_the_end_of_the_last_line_as_it_is() -> None:
 
 
 def test_an_edit_after_a_command_of_unknown_effect_proves_no_content() -> None:
-    for name, tool in (("claude-code", "Edit"), ("opencode", "edit"), ("pi", "edit")):
-        agent = Agent(name)
-        shell = {"claude-code": "Bash"}.get(name, "bash")
-        write, path = {"claude-code": ("Write", "file_path"), "opencode": ("write", "filePath")}.get(
-            name, ("write", "path")
-        )
+    agent = Agent("claude-code")
+    agent.call("Write", {"file_path": "/w/a.py", "content": "one\ntwo\n"}, "ok")
+    agent.call("Bash", {"command": "ls"}, "a.py")
+    change = {"file_path": "/w/a.py", "old_string": "one", "new_string": "1"}
+    (sure,) = agent.call("Edit", change, EDITED)
+    assert (sure.known, sure.text) == ("whole", "1\ntwo\n")
+    agent.call("Bash", {"command": "sed -i s/two/2/ a.py"}, "")
+    (unsure,) = agent.call("Edit", {**change, "old_string": "1", "new_string": "one"}, EDITED)
+    assert (unsure.known, unsure.is_trusted, unsure.text) == ("likely", False, "one\ntwo\n")
+    (still,) = agent.call("Edit", {**change, "old_string": "one", "new_string": "1"}, EDITED)
+    assert still.known == "likely"  # an edit on a likely content, at once
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "edit", "path"),
+    [
+        ("codex", "", "apply_patch", ""),
+        ("opencode", "write", "edit", "filePath"),
+        ("pi", "write", "edit", "path"),
+        ("gemini-cli", "write_file", "replace", "file_path"),
+        ("other", "write", "edit", "path"),
+    ],
+)
+def test_an_edit_of_a_client_that_does_not_look_for_changes_is_likely_until_the_file_is_shown(
+    name: str, write: str, edit: str, path: str
+) -> None:
+    agent = Agent(name)
+    if not path:
+        agent.call("apply_patch", patch("*** Add File: a.py", "+one", "+two"), f"{CODEX_OK}Success.")
+        changed: object = patch("*** Update File: a.py", "@@", "-one", "+1")
+    else:
         agent.call(write, {path: "/w/a.py", "content": "one\ntwo\n"}, "ok")
-        agent.call(shell, {"command": "ls"}, "a.py")
-        change = {path: "/w/a.py", "old_string": "one", "new_string": "1"}
-        (sure,) = agent.call(tool, change, "ok")
-        assert (sure.known, sure.text and sure.text.split("\n")[:2]) == ("whole", ["1", "two"])
-        agent.call(shell, {"command": "sed -i s/two/2/ a.py"}, "")
-        (unsure,) = agent.call(tool, {**change, "old_string": "1", "new_string": "one"}, "ok")
-        assert (unsure.known, unsure.text and unsure.text.split("\n")[:2]) == ("likely", ["one", "two"])
-        (still,) = agent.call(tool, {**change, "old_string": "one", "new_string": "1"}, "ok")
-        assert still.known == "likely"  # an edit on a likely content, at once
+        changed = {path: "/w/a.py", "old_string": "one", "new_string": "1"}
+    (unsure,) = agent.call(edit, changed, f"{CODEX_OK}Success.")
+    assert (unsure.known, unsure.is_trusted, unsure.content) == ("likely", True, "1\ntwo\n")
+    if name == "codex":
+        (part,) = agent.call("exec_command", {"cmd": "sed -n '1,1p' a.py"}, f"{CODEX_OK}1\n")
+        assert (part.known, part.is_news) == ("likely", False)  # the call refers to the likely version
+        (whole,) = agent.call("exec_command", {"cmd": "cat a.py"}, f"{CODEX_OK}1\ntwo\n")
+        assert (whole.known, whole.proof, whole.is_news) == ("whole", "shown", True)
+
+
+def test_an_edit_of_claude_code_says_whether_the_file_was_as_it_knew_it() -> None:
+    for result, known in (
+        (EDITED, "whole"),
+        (f"{EDITED} (file state is current in your context — no need to Read it back)", "whole"),
+        ("The file /w/a.py has been updated. All occurrences were successfully replaced.", "whole"),
+        ("The file /w/a.py has been updated. All occurrences of 'a' were successfully replaced with 'b'.", "whole"),
+        ("The file /w/a.py has been updated. Here's the result of running `cat -n` on a snippet of it:\n 1→b", "whole"),
+        (f"{EDITED}\n\n<system-reminder>\nthe todo list is empty\n</system-reminder>", "whole"),
+        (f"{EDITED} (note: the file had been modified on disk since you last read it — the edit applied.)", "likely"),
+        ("ok", "likely"),
+    ):
+        (edit,) = claude().call("Edit", CHANGE, result)
+        assert edit.known == known, result
+    altered = EDITED.replace(".", ".  The user modified your proposed changes before accepting them. .")
+    (edit,) = claude().call("Edit", CHANGE, altered)
+    assert (edit.known, edit.text) == ("name", None)
+
+
+def test_a_part_seen_since_proves_nothing_of_the_rest() -> None:
+    agent = claude()
+    (part,) = agent.call("Read", {"file_path": "/w/a.py", "offset": 1, "limit": 1}, "     1\tone = 1")
+    assert (part.known, part.is_news) == ("whole", False)
+    (edit,) = agent.call("Edit", CHANGE, EDITED)  # the client looks for changes since it showed the part
+    assert (edit.known, edit.is_trusted) == ("likely", True)
+    (again,) = claude().call("Edit", CHANGE, EDITED)
+    assert again.known == "whole"
+
+
+def test_a_text_of_the_client_that_names_a_file_puts_it_in_doubt() -> None:
+    note = "Note: /w/a.py was modified, either by the user or by a linter."
+    reminder = f"<system-reminder>\n{note}\n</system-reminder>"
+    for block in (Text(note), Text(reminder), ToolResult("c9", f"done\n\n{reminder}", "Bash")):
+        agent = claude()
+        agent.texts = agent.texts.told(Message("user", (block,)))
+        (edit,) = agent.call("Edit", CHANGE, EDITED)
+        assert (edit.known, edit.is_trusted) == ("likely", False), block
+    agent = claude()
+    agent.texts = agent.texts.told(Message("user", (Text(note.replace("a.py", "b.txt")),)))
+    (edit,) = agent.call("Edit", CHANGE, EDITED)
+    assert edit.known == "whole"
+
+
+def test_a_person_may_change_what_gemini_writes() -> None:
+    agent = Agent("gemini-cli")
+    row = {"file_path": "/w/a.py", "content": "one\n"}
+    (wrote,) = agent.call(
+        "write_file", row, "Successfully overwrote file: /w/a.py. User modified the `content` to be: x"
+    )
+    assert (wrote.known, wrote.text) == ("name", None)
+
+
+def test_a_read_that_the_client_answers_by_an_earlier_one_names_the_file() -> None:
+    agent = claude()
+    (again,) = agent.call(
+        "Read",
+        {"file_path": "/w/a.py"},
+        "File unchanged since last read. The content from the earlier Read tool_result in this conversation is still "
+        "current — refer to that instead of re-reading.",
+    )
+    assert (again.path, again.deed, again.is_news) == ("/w/a.py", "read", False)
+    (edit,) = agent.call("Edit", CHANGE, EDITED)
+    assert edit.known == "whole"
 
 
 def test_lines_that_are_as_before_do_not_prove_the_rest_of_a_file_in_doubt() -> None:

@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.names import ContentHash
 from pagein.store.search.sql_shelf import blobs_in
+from pagein.store.sql.bundle_sources import BundleSource
 from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, pack_bundle, unpack
+from pagein.store.sql.pinned_texts import ShortContents
 from pagein.store.sql.sql_bundles import BlobBundle, bundle_of
 from pagein.store.sql.sqlite_schema import BLOB_TABLES, MIGRATIONS
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
@@ -129,7 +131,7 @@ def test_a_blob_that_is_removed_while_its_bundle_is_made_is_in_no_bundle(
 ) -> None:
     names = store.put_many(CONTENTS)
 
-    def remove_meanwhile(contents: Mapping[int, bytes]) -> BlobBundle:
+    def remove_meanwhile(contents: ShortContents, _: Sequence[BundleSource]) -> BlobBundle:
         assert store.drop_blobs([names[2]]) == 1
         return bundle_of(contents)
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.store.sql.short_names import entry_id, entry_key
-from pagein.store.sql.sql_blobs import plain
+from pagein.store.sql.sql_rows import plain
 
 DIGESTS = st.text("0123456789abcdef", min_size=32, max_size=32)
 # also what is as long as a digest, or nearly is one

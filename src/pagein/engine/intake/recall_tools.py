@@ -3,16 +3,18 @@
 Rules of this file
 ------------------
 1. Tools come before everything that a provider caches. So all requests of a conversation have the tools, byte for byte
-   the same even after an upgrade, or none has; the journal of the branch holds the choice. Rule 5 has the only
-   exception.
+   the same even after an upgrade, or none has; the journal of the branch holds the choice. Rule 5 has the exceptions.
 2. Agents get the tools: requests that offer functions of the client and let the model choose. Titles, searches of the
    provider and probes do not, and decide nothing.
 3. A client that brings pagein's tools by itself (over MCP, say) does not get them twice.
 4. A response that the provider stores is continued by its id, past pagein. So such requests get no tools.
 5. Tools cost tokens in each request, even if nothing is ever saved (law 5). A known coding agent grows a window in
-   which they weigh next to nothing, so it gets them with its first request. Any other client with a small first prompt
-   gets them with the first request in which they weigh next to nothing, if the provider has cached nothing by then,
-   otherwise with the first eviction. That voids the cache once, and is part of the price of that decision (`Begins`).
+   which they weigh next to nothing, so it gets them with its first request that the cache surely stores without them
+   too: they lift no prompt over the cache's minimum (`cache_minimum`). Any other client with a small first prompt gets
+   them with the first request in which they weigh next to nothing. If the provider may have cached something by then,
+   they come with the first eviction. That voids the cache once, and is part of the price of that decision (`Begins`).
+   A conversation that the client compacted to less than the minimum begins without them. Tools that do more than
+   recall are there at once: the user has asked for them.
 6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known
    agent's shell.
 7. A history of calls without any list of tools (a recording, a custom loop) does not show what its model can do. It is
@@ -21,7 +23,7 @@ Rules of this file
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
@@ -75,7 +77,7 @@ def step(settled: Settled, body: Body) -> Settled:
     match body:
         case NoteEntry(note=ToolsNote(tools=tuple() as tools)):
             return tuple(ToolOffer(one.name, one.description, one.schema) for one in tools)
-        case NoteEntry(note=ToolsLaterNote()) if settled is None:
+        case NoteEntry(note=ToolsLaterNote()) if settled != ():
             return LATER
         case RequestSent() if settled is None:
             return ()
@@ -95,23 +97,28 @@ def recall_of(
     settled: Settled,
     *,
     may_be_cached: bool = True,
+    anew: bool = False,
+    is_stored: Callable[[], bool] = lambda: True,
 ) -> RecallOffer:
     """Return the recall tools and the recall way of a client's request.
 
     offers: the available tools; empty if the user wants no tools any more; None if recall is the caller's own business.
     settled: the choice journaled on the branch.
     may_be_cached: whether the provider may have cached anything of the branch.
+    anew: whether the client began the conversation anew, so that the tools may leave it.
+    is_stored: returns whether the request has its price without the tools too (`cache_minimum`).
     """
     if offers is None or (offers and not settled and _tells_nothing(envelope, script)):
         return RecallOffer(settled=settled)
     if not offers:
         return RecallOffer(settled=settled, way=_other_way(envelope, script))
-    if isinstance(settled, tuple):
+    leaves = anew and bool(settled) and is_agents(envelope) and not _do_more(offers) and not is_stored()
+    if isinstance(settled, tuple) and not leaves:
         return _with(settled, settled, envelope, script)
     if not is_agents(envelope):
         return RecallOffer(settled=settled, way=_other_way(envelope, script) if settled is None else None)
     is_free = settled is None or not may_be_cached
-    if is_free and not _is_small(envelope, offers):
+    if is_free and not _is_small(envelope, offers, is_stored):
         return _with(tuple(offers), settled, envelope, script, notes=(note_of(offers),))
     begins = _begins(tuple(offers), envelope.api)
     notes: tuple[Note, ...] = () if settled == LATER else (ToolsLaterNote(),)
@@ -146,12 +153,18 @@ def _with(
     return RecallOffer(tools, settled, notes, TOOLS if is_there else _other_way(envelope, script))
 
 
-def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
+def _is_small(envelope: Envelope, offers: Sequence[ToolOffer], is_stored: Callable[[], bool]) -> bool:
     """Return whether the tools would be a large part of this conversation's cost, judged by this request."""
     if _is_known(bytes(envelope.fields["tools"]), envelope.api):
-        return False
+        return not _do_more(offers) and not is_stored()
     whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
     return not are_small(_weight(offers, envelope.api), whole)
+
+
+def _do_more(offers: Sequence[ToolOffer]) -> bool:
+    """Return whether the tools do more than recall what left this session's window."""
+    recall = (TOOLS.peek, TOOLS.search)
+    return any(one.name not in recall or "everything" in one.schema.get("properties", {}) for one in offers)
 
 
 @lru_cache(maxsize=16)

@@ -10,6 +10,7 @@ Rules of this file
 import contextlib
 import secrets
 from collections.abc import Collection, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from pagein.engine.log.pageout import Pager
@@ -28,6 +29,11 @@ from pagein.policy.privacy.exclusions import SessionRedaction, digest_of, keys_i
 _KEY_BYTES: Final = 32
 _FILES: Final = 64
 """Files of which it is remembered whether they are private."""
+_LARGE: Final = 1 << 17
+"""Bytes from which the search for keys takes longer than handing the text to another thread."""
+_AHEAD: Final = 8
+"""Searches that were begun and not asked for yet."""
+_threads: Final = ThreadPoolExecutor(thread_name_prefix="pagein-keys")
 
 
 class Privacy:
@@ -44,6 +50,7 @@ class Privacy:
         self._mark = self._forgettings()
         self._forgotten: tuple[int | None, ErasedTexts] = None, ErasedTexts()
         self._files: dict[ContentHash, bool] = {}
+        self._ahead: dict[ContentHash, Future[tuple[PrivateSpan, ...]]] = {}
         self.withholding = SessionRedaction(patterns, self._key)
 
     def finds(self, text: str) -> Sequence[PrivateSpan]:
@@ -98,12 +105,26 @@ class Privacy:
         self._look_again()
         return bool(self.withholding.finds(text))
 
+    def begin_search(self, document: Document) -> None:
+        """Begin to look for keys in a large text, for `is_private_file`. The search needs nothing of Python's lock."""
+        if len(document.content) < _LARGE or not document.is_text or document.hash in self._files:
+            return
+        if len(self._ahead) >= _AHEAD:  # of files about which nobody asked after all
+            self._ahead.clear()
+        self._ahead[document.hash] = _threads.submit(keys_in, document.text)
+
+    def is_searching(self, document: Document) -> bool:
+        """Return whether a search was begun in this text, and nobody asked for its outcome yet."""
+        return document.hash in self._ahead
+
     def is_private_file(self, document: Document) -> bool:
         """Return whether the text of a file holds such spans. The pages of a large file ask for the same text."""
         self._look_again()
         known = self._files.get(document.hash)
         if known is None:
-            known = bool(self.withholding.finds(document.text))
+            search = self._ahead.pop(document.hash, None)
+            keys = keys_in(document.text) if search is None else search.result()
+            known = bool(keys or self._forgotten[1].finds(document.text))
             if len(self._files) >= _FILES:
                 self._files.clear()
             self._files[document.hash] = known

@@ -33,7 +33,7 @@ class PlacedReads:
 
     def load(self, located: LocatedFile, signal: Signal | None = None) -> Document:
         """Read a file once. Raises BadInput in the host's words for an unusable file, and AbortedOperation."""
-        return self._reads.files.read(located, signal)
+        return self._reads.load(located, signal)
 
     def withhold(self, text: str) -> None:
         """Keep an excluded file's text out of the store."""

@@ -15,8 +15,6 @@ import base64
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from threading import Thread
-from typing import Final
 
 from pagein.engine.log.journal import Fold
 from pagein.engine.log.read_notes import trace_of
@@ -48,8 +46,6 @@ from pagein.policy.reads.trust import rule_of
 from pagein.ports import Files, Signal
 
 _SHOWS_TEXT = ("full", "baseline_fallback", "partly_known")
-_LARGE: Final = 1 << 17
-"""Bytes from which packing takes longer than starting a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +124,7 @@ class SessionReads:
         """
         try:
             located = self._files.locate(path, offset=offset, limit=limit)
-            document = self._files.read(located, signal)
+            document = self.load(located, signal)
             if document.media_type is not None:
                 return picture(document)
             caps = ReadCaps(self._settings.cap_lines, self._settings.cap_bytes)
@@ -150,6 +146,13 @@ class SessionReads:
             return ReadResult(str(error), is_error=True)
         except Exception as problem:  # noqa: BLE001  rule 3: even a bug in pagein costs a saving, never a read
             return ReadResult(plain.text, plain.details, failure=_reason(problem))
+
+    def load(self, located: LocatedFile, signal: Signal | None = None) -> Document:
+        """Read a file once, and begin to look for keys in it. Raises BadInput in the host's words, and AbortedOperation."""
+        document = self._files.read(located, signal)
+        if not located.excluded:
+            self._log.privacy.begin_search(document)
+        return document
 
     def refresh(self, path: str, *, offset: float | None = None, limit: float | None = None) -> ReadResult:
         """Make the next read of this file, or of these lines, show the full text.
@@ -268,15 +271,12 @@ class SessionReads:
         """Return whether a read of this file may be journaled, and its text stored."""
         if located.excluded or not document.is_text:
             return False
-        packing: Thread | None = None
-        with contextlib.suppress(StoreError):  # the read itself meets it again
-            if len(document.content) >= _LARGE and not self._blobs.has(document.hash):
-                packing = Thread(target=self._blobs.prepare, args=(document.content, document.hash), daemon=True)
-                packing.start()  # compresses beside the search for keys, without Python's lock
-        is_open = not self._log.privacy.is_private_file(document)
-        if is_open and packing is not None:
-            packing.join()
-        return is_open
+        privacy = self._log.privacy
+        if privacy.is_searching(document):  # packed while the search goes on
+            with contextlib.suppress(StoreError):  # the read itself meets it again
+                if not self._blobs.has(document.hash):
+                    self._blobs.prepare(document.content, document.hash)
+        return not privacy.is_private_file(document)
 
     def shorten(self, asked: RangeRead, signal: Signal | None = None, rehearse: Rehearse | None = None) -> ReadResult:
         """Return the answer to a read of a storable text file, and journal the read.

@@ -22,7 +22,7 @@ from aiohttp import web
 from pagein.gateway.http.addresses import SEGMENT, in_brackets, is_address
 from pagein.gateway.http.headers import PROOF, bears, is_same
 from pagein.gateway.http.own_answers import refusal
-from pagein.gateway.http.routes import origin_form, route, segments
+from pagein.gateway.http.routes import first_segments, origin_form, route, segments
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -52,8 +52,7 @@ class _Refusal:
 
 _NO_PAGE: Final = _Refusal(
     404,
-    "there is nothing here; an address of pagein's has no slash at its end, /mcp stands alone and wants the token in a header, "
-    "and a path has no segment . or ..",
+    "there is nothing here; an address of pagein's has no slash at its end, and /mcp stands alone and wants the token in a header",
     "no_page",
 )
 
@@ -114,15 +113,18 @@ class GatewayAccess:
 
         pages: handlers of pages with full access. services: paths of services.
 
-        The path of a page with a slash too much is unknown, and is not forwarded to a vendor; nor is one that names a
-        service in any segment, also behind the token, which a service wants in a header.
+        The path of a page with a slash too much is unknown, and is not forwarded to a vendor; nor is one that leads to a
+        service, also behind the token, which a service wants in a header. A vendor's own path may have a service's name
+        further behind: it is refused only with the gateway's token as bearer, which nobody sends to a vendor.
         """
         of_services = frozenset(one.strip("/") for one in services)
 
-        def is_beside(path: str) -> bool:
+        def is_beside(path: str, *, bears_token: bool) -> bool:
             plain = path.partition("?")[0]
             meant = f"/{plain.strip('/')}"
-            return (plain != meant and meant in pages) or not segments(path).isdisjoint(of_services)
+            return (plain != meant and meant in pages) or not of_services.isdisjoint(
+                segments(path) if bears_token else first_segments(path)
+            )
 
         async def checked_handler(request: web.Request) -> web.StreamResponse:
             path = origin_form(request.raw_path)
@@ -137,7 +139,9 @@ class GatewayAccess:
                     return _forbid_storing(await page(request))
             elif refused := self._of_relay(request):
                 return self._turned_away(request, path, refused)
-            return _forbid_storing(_refusal_response(_NO_PAGE)) if is_beside(path) else await relay(request, path)
+            if is_beside(path, bears_token=self._bears_token(request)):
+                return _forbid_storing(_refusal_response(_NO_PAGE))
+            return await relay(request, path)
 
         return checked_handler
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+from pagein.gateway.http.addresses import SEGMENT
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import FORMATS
 
@@ -67,10 +68,24 @@ def origin_form(raw_path: str) -> str:
     return "/" + rest.partition("/")[2] if scheme else "/" + raw_path.removeprefix("*")
 
 
-def segments(raw_path: str) -> frozenset[str]:
+def segments(raw_path: str) -> tuple[str, ...]:
     """Return the segments of a path as any server may understand them: unescaped, in small letters, without parameters."""
     plain = unquote(raw_path.partition("?")[0]).lower()
-    return frozenset(one.strip() for one in _SEPARATORS.split(plain))
+    found = (one.strip() for one in _SEPARATORS.split(plain))
+    return tuple(one for one in found if one not in ("", "."))
+
+
+def first_segments(raw_path: str) -> frozenset[str]:
+    """Return the segments that a server may take for the first of a path, whether it follows `..` or not."""
+    found, depth = set(), 0
+    for one in segments(raw_path):
+        if one == "..":
+            depth = max(0, depth - 1)
+            continue
+        if depth == 0:
+            found.add(one)
+        depth += not one.startswith(SEGMENT.strip("/"))  # a token in front is no part of the path
+    return frozenset(found)
 
 
 def _vendor(path: str, headers: Mapping[str, str]) -> str:

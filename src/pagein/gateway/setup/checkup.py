@@ -5,7 +5,7 @@ import json
 import stat
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -86,14 +86,14 @@ def check_setup(asked: CheckupRequest) -> list[CheckupNote]:
     used = {*asked.given, *found.vendors, *(vendor for one in here for vendor in one.client.vendors)}
     used |= {one.name for one in VENDORS if upstreams.get(one.name) not in (None, one.address)}
     answers = {vendor: _upstream_answer(address, asked.environment) for vendor, address in upstreams.items()}
-    is_offline = not any(answer.is_there for answer in answers.values())
     return [
         asked.store(),
         *asked.caches(),
         _switch(asked),
         asked.round_trip(),
         gateway,
-        *(_upstream(name, one, is_used=is_offline or name in used) for name, one in answers.items()),
+        *(_upstream(name, one, is_used=name in used) for name, one in answers.items()),
+        *_network(answers.values(), is_used=bool(used)),
         *_clients(setups),
     ]
 
@@ -199,6 +199,12 @@ def _gateway(asked: CheckupRequest, *, is_awaited: bool) -> tuple[CheckupNote, _
     return CheckupNote("fine", "gateway", told), upstreams
 
 
+def _network(answers: Iterable["_UpstreamAnswer"], *, is_used: bool) -> Iterator[CheckupNote]:
+    """Yield what keeps a first agent from working where no provider answers, and nothing is set up that it keeps from working now."""
+    if not is_used and not any(one.is_there for one in answers):
+        yield CheckupNote("note", "network", "no provider answers; an agent needs a connection, or HTTPS_PROXY")
+
+
 @dataclass(frozen=True, slots=True)
 class _UpstreamAnswer:
     """Whether an upstream answers, and the finding in words."""
@@ -210,7 +216,7 @@ class _UpstreamAnswer:
 def _upstream(vendor: str, answer: _UpstreamAnswer, *, is_used: bool) -> CheckupNote:
     if answer.is_there:
         return CheckupNote("fine", vendor, answer.told)
-    more = "" if is_used else ". Nothing here uses it"
+    more = "" if is_used else ". No agent here is set up for it yet"
     return CheckupNote("wrong" if is_used else "note", vendor, answer.told + more)
 
 

@@ -3,13 +3,17 @@
 Rules of this file
 ------------------
 1. A content is whole if one result showed every line of the file, if a call gave the whole text, or if a call edited a
-   whole content at a certain place. It holds until the session sees something else.
+   whole content at a certain place, and its result says that the client found this very content. It holds until the
+   session sees something else.
 2. A result that shows some lines proves those lines alone. Lines of two results are never joined: the file may have
    changed in between.
 3. A change without a certain result makes the content unknown.
 4. A failed call and a result with text left out prove nothing.
 5. Whatever may change files unseen puts every content in doubt: a command that does more than read, a tool of unknown effect,
-   the time between two turns. An edit of a content in doubt gives a content that is likely, until the session reads the whole file.
+   the time between two turns, a text of the client that names the file. An edit of a content in doubt gives a content that is
+   likely, until the session reads the whole file.
+6. An edit of a content that nothing puts in doubt is likely, too, if the client does not look whether the file is still as it
+   was shown. Then the content is *trusted*: windows go on with it, and no answer takes it for proven.
 """
 
 import posixpath
@@ -18,11 +22,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from pagein.model.messages import FileAccess, ToolCall, ToolResult
+from pagein.model.messages import Block, FileAccess, Message, Text, ToolCall, ToolResult
 from pagein.model.shared_collections import SharedMap
+from pagein.policy.clients.client_prompts import words_beside
 from pagein.policy.clients.file_changes import added_file, file_change, patch_moves, without_moves
 from pagein.policy.clients.line_layouts import ShownText
-from pagein.policy.clients.profile import Profile, reading_of
+from pagein.policy.clients.profile import InterpretedResult, Profile, reading_of
 from pagein.policy.clients.shell_changes import ShellChange, is_harmless, runs_on, shell_changes
 from pagein.policy.privacy.exclusions import is_withheld
 from pagein.policy.reads.knowledge import NOTHING
@@ -66,6 +71,8 @@ class FileDeed:
     is_news: whether the session did not know this content of the file before.
     other: of a move, the path at the other end: the old one of `move`, the new one of `delete`; "" else.
     is_end_open: whether nothing tells if the last line of a whole content ends with a line feed.
+    is_trusted: whether nothing is known that may have changed the file since the session saw the content.
+    shows_part: whether a result showed some lines of a content known before.
     """
 
     path: str
@@ -79,6 +86,13 @@ class FileDeed:
     is_news: bool = True
     other: str = ""
     is_end_open: bool = False
+    is_trusted: bool = False
+    shows_part: bool = False
+
+    @property
+    def is_whole_or_trusted(self) -> bool:
+        """Whether the content is whole, or taken for it by all that a session can see."""
+        return self.known == "whole" or self.is_trusted
 
     @property
     def content(self) -> str | None:
@@ -91,14 +105,18 @@ class KnownText:
     """The whole content of a file.
 
     text: as the client's reads show it. ending: the line end behind it, if that is known.
-    doubts: number of doubts when it was last certain.
-    is_likely: whether it was edited since on a content in doubt.
+    doubts: number of doubts when the session saw it.
+    is_likely: whether it was edited since without a proof of what was edited.
+    is_trusted: whether it was not in doubt at any of these edits.
+    is_seen_last: whether the session saw no part of the file since. The client looks for changes since the last view.
     """
 
     text: str
     ending: str
     doubts: int
     is_likely: bool = False
+    is_trusted: bool = True
+    is_seen_last: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +131,37 @@ class KnownTexts:
     doubts: int = 0
     runs_on: bool = False
 
-    def certain(self, path: str) -> KnownText | None:
-        """Return the content of a file if nothing may have changed the file since the session saw the content."""
+    def trusted(self, path: str) -> KnownText | None:
+        """Return the content of a file if nothing is known that may have changed the file since the session saw the content."""
         known = self.files.get(path)
-        in_doubt = self.runs_on or known is None or known.is_likely or known.doubts != self.doubts
+        in_doubt = self.runs_on or known is None or not known.is_trusted or known.doubts != self.doubts
         return None if in_doubt else known
 
     def in_doubt(self) -> "KnownTexts":
         """Return the same contents after something that may have changed files unseen."""
         return replace(self, doubts=self.doubts + 1)
 
+    def told(self, message: Message) -> "KnownTexts":
+        """Return the same contents after a message, with those in doubt whose files its texts name beside results.
+
+        So a client tells that a file changed; from then on it takes the changed file for the one that it showed.
+        """
+        texts = [text for block in message.blocks for text in _texts_beside(block)]
+        files = self.files
+        for path, known in self.files.items() if texts else ():
+            if any(posixpath.basename(path) in text for text in texts):
+                files = files.put(path, replace(known, is_trusted=False))
+        return replace(self, files=files)
+
     def after(self, deed: FileDeed) -> "KnownTexts":
         """Return the contents known after a deed."""
         known = self.files.get(deed.path)
-        if deed.known == "whole" and deed.text is not None:
-            return replace(self, files=self.files.put(deed.path, KnownText(deed.text, deed.ending, self.doubts)))
-        if deed.known == "likely" and deed.text is not None:
-            likely = KnownText(deed.text, deed.ending, self.doubts, is_likely=True)
-            return replace(self, files=self.files.put(deed.path, likely))
+        if deed.shows_part and known is not None:
+            return replace(self, files=self.files.put(deed.path, replace(known, is_seen_last=False)))
+        if deed.known in ("whole", "likely") and deed.text is not None:
+            is_likely = deed.known == "likely"
+            now = KnownText(deed.text, deed.ending, self.doubts, is_likely, deed.is_trusted or not is_likely)
+            return replace(self, files=self.files.put(deed.path, now))
         if deed.known == "part" and known is not None and _agrees(known.text, deed):
             return self  # still in doubt: the lines that were not shown prove nothing
         return self if known is None or not deed.is_news else replace(self, files=self.files.without(deed.path))
@@ -149,13 +180,16 @@ def file_deeds(
     reading = reading_of(profile, call, result)
     if changes_unseen(profile, call):
         texts = replace(texts.in_doubt(), runs_on=texts.runs_on or runs_on(call.arguments))
-    if reading.is_failure or reading.is_repeat:
+    if reading.is_failure:
         return texts, ()
+    if reading.is_repeat:
+        paths = (absolute_path(access.path, folder) for access in reading.effect.accesses)
+        return texts, tuple(FileDeed(path, "read", "name", is_news=False) for path in paths)
     if reading.effect.op == "exec" and (changes := shell_changes(call.arguments)):
         # without the exit code that a client tells, the command may still run
         is_done = profile.envelope is None or profile.envelope.match(result.text) is not None
         return _after_command(texts, folder, changes) if is_done else (texts.in_doubt(), ())
-    hidden = is_withheld(result) or call.withheld is not None
+    hidden = is_withheld(result) or call.withheld is not None or _is_altered(profile, reading, result)
     moves = patch_moves(call.arguments)
     staying = replace(call, arguments=without_moves(call.arguments)) if moves else call
     found: list[FileDeed] = []
@@ -163,7 +197,8 @@ def file_deeds(
         if access.op == "write" and access.path in moves.values():
             continue  # told with the file that was moved
         path = absolute_path(access.path, folder)
-        deeds = [_deed(texts, profile, staying, access, path, None if hidden else reading.shown, hidden=hidden)]
+        told = _deed(texts, profile, staying, access, path, None if hidden else reading.shown, hidden=hidden)
+        deeds = [_weighed(told, texts, profile, result)]
         if access.op == "read" and profile.is_empty(call, result):
             deeds = [FileDeed(path, "read", "part", "", total=1, proof="shown")]  # it may be one line end
         if access.op == "edit" and access.path in moves:
@@ -247,9 +282,26 @@ def _deed(
         return FileDeed(path, access.op, "name")
     text, ending = after
     proof: Proof = "written" if access.op == "write" else "edited"
-    known: Known = "whole" if access.op == "write" or texts.certain(path) is not None else "likely"
     is_open = proof == "edited" and not ending and not profile.counts_last
-    return FileDeed(path, access.op, known, text, ending, total=text.count("\n") + 1, proof=proof, is_end_open=is_open)
+    return FileDeed(
+        path, access.op, "whole", text, ending, total=text.count("\n") + 1, proof=proof, is_end_open=is_open
+    )
+
+
+def _is_altered(profile: Profile, reading: InterpretedResult, result: ToolResult) -> bool:
+    """Return whether a person changed the text of a write or edit before it was written."""
+    return reading.effect.op in ("write", "edit") and profile.altered.search(result.text) is not None
+
+
+def _weighed(deed: FileDeed, texts: KnownTexts, profile: Profile, result: ToolResult) -> FileDeed:
+    """Return a deed, as likely if it is an edit whose result does not prove that the file was as the session knew it."""
+    if deed.proof != "edited":
+        return deed
+    known = texts.trusted(deed.path)
+    is_proven = known is not None and known.is_seen_last and not known.is_likely
+    if is_proven and profile.verified.match(result.text) is not None:
+        return deed
+    return replace(deed, known="likely", is_trusted=known is not None)
 
 
 def _text_after(
@@ -272,7 +324,7 @@ def text_and_ending(content: str, profile: Profile) -> tuple[str, str]:
 def _read(texts: KnownTexts, path: str, shown: ShownText | None, *, ends_counted: bool) -> FileDeed:
     if shown is None:
         return FileDeed(path, "read", "name", is_news=False)
-    known, certain = texts.files.get(path), texts.certain(path)
+    known, trusted = texts.files.get(path), texts.trusted(path)
     text = "\n".join(shown.lines)
     if shown.first == 1 and shown.length is not None and shown.last >= shown.length:
         if ends_counted and shown.to_end:
@@ -284,7 +336,18 @@ def _read(texts: KnownTexts, path: str, shown: ShownText | None, *, ends_counted
         deed = FileDeed(path, "read", "whole", text, ending, total=total, proof="shown", is_news=is_news)
         return replace(deed, is_end_open=not ending and not ends_counted)
     part = FileDeed(path, "read", "part", text, first=shown.first, total=shown.total, proof="shown")
-    if certain is not None and _agrees(certain.text, part):
-        length = certain.text.count("\n") + 1
-        return FileDeed(path, "read", "whole", certain.text, certain.ending, total=length, proof="shown", is_news=False)
-    return part
+    if trusted is None or not _agrees(trusted.text, part):
+        return part
+    length = trusted.text.count("\n") + 1
+    whole = FileDeed(
+        path, "read", "likely" if trusted.is_likely else "whole", trusted.text, trusted.ending, total=length
+    )
+    return replace(whole, proof="shown", is_news=False, is_trusted=True, shows_part=True)
+
+
+def _texts_beside(block: Block) -> Iterator[str]:
+    """Yield what a client tells in a block beside what its calls gave."""
+    if isinstance(block, Text):
+        yield block.text
+    elif isinstance(block, ToolResult) and "<system-reminder>" in block.text:
+        yield from words_beside(block.text)

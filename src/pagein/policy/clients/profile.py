@@ -86,6 +86,9 @@ class Profile:
     counts_last: whether a trailing newline counts as one more line in its reads.
     repeat: its own answer to a read that it answered before; never matches if it has none.
     empty: its notice that a file which it was to show is empty; never matches if it has none.
+    verified: the result of an edit if the client found the file as it had shown or written it last; never matches if
+        the client does not look.
+    altered: a result's words that a person changed the text before it was written; never matches if it has none.
     proves: whether any of its results shows lines of a file for certain, so that a later read may be answered by them.
     """
 
@@ -99,6 +102,8 @@ class Profile:
     counts_last: bool = True
     repeat: re.Pattern[str] = _FAILS
     empty: re.Pattern[str] = _FAILS
+    verified: re.Pattern[str] = _FAILS
+    altered: re.Pattern[str] = _FAILS
     proves: bool = True
 
     def effect_of(self, call: ToolCall) -> CallEffect:

@@ -50,6 +50,14 @@ CLAUDE_CODE: Final = Profile(
         re.DOTALL,
     ),
     empty=re.compile(r"<system-reminder>Warning: the file exists but the contents are empty\.</system-reminder>"),
+    verified=re.compile(  # not the result of an edit on a file that "had been modified on disk since you last read it"
+        r"(?:The file [^\n]+ has been updated(?: successfully\.|\. All occurrences (?:of '.*' )?were successfully replaced"
+        r"(?: with '.*')?\.)(?: \(file state is current in your context[^\n)]*\))?"
+        r"\s*(?:<system-reminder>.*</system-reminder>\s*)?\Z"
+        r"|The file [^\n]+ has been updated\. Here's the result of running `cat -n` on a snippet|Applied \d+ edits? to )",
+        re.DOTALL,
+    ),
+    altered=re.compile(r"\bThe user modified your proposed changes before accepting them\."),
 )
 
 CODEX: Final = Profile(
@@ -216,6 +224,7 @@ GEMINI_CLI: Final = Profile(
         r"|\n\[System\] Tool input parameters [^\n]*modified by a hook|\n\.\.\. \[[\d,.]+ characters omitted\] \.\.\.\n"
         r'|\AOutput too large\. Showing |\A\{"(?:output|error)":'
     ),
+    altered=re.compile(r"\b(?:User|The confirmation step) modified the `(?:content|new_string)` "),
 )
 
 

@@ -174,7 +174,7 @@ class PoolFold:
         for deed in deeds:
             walk = self._deed(walk, deed, lost)
             object_id = self.file_id(walk, deed.path)
-            if deed.deed == "read" and deed.known == "whole":
+            if deed.deed == "read" and deed.is_whole_or_trusted:
                 shown.append(object_id)
             elif deed.deed != "read":
                 used.append(object_id)
@@ -238,7 +238,7 @@ class PoolFold:
         base = PooledObject(object_id, "file", path=deed.path, file_type=file_type(deed.path))
         if deed.deed == "delete":
             found = replace(base, content="none", deleted=True)
-        elif deed.known == "whole" and deed.content is not None:
+        elif deed.is_whole_or_trusted and deed.content is not None:
             walk, version = _with_text(walk, deed.content)
             found = replace(base, content="text", version=version, chars=len(deed.content))
         else:

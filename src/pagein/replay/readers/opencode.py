@@ -233,7 +233,7 @@ class _OpencodeTranscript:
         for place, step in enumerate(steps):
             began = at if place == 0 else seconds(object_at(step[0], "time").get("start"))
             yield self._step(info, step, began, alone=len(steps) == 1)
-            results = [part for part in step if part.get("type") == "tool"]
+            results = [part for part in step if part.get("type") == "tool" and not _runs(part)]
             if results:
                 yield self._results(results)
         if info.get("summary") is True:
@@ -299,6 +299,11 @@ class _OpencodeTranscript:
         told = {"kept": max(0, began - first), "behind_kept": self.emitted - began, "summary_chars": len(summary)}
         yield HostEvent("compaction", at, json_text(told))
         yield Message("user", (Text(summary, "compact_summary"),), at)
+
+
+def _runs(part: Row) -> bool:
+    """Return whether a call is under way, so that it has no result yet."""
+    return text(object_at(part, "state"), "status") in ("pending", "running")
 
 
 def _failure(error: Row) -> str:

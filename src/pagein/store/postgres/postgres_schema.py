@@ -24,6 +24,7 @@ from pagein.store.sql.sqlite_schema import (
     REFERENCE_SEGMENTS,
     SESSION_TABLE,
     SNAPSHOT_TABLE,
+    SOURCED_INDEX,
     TIME_INDEX,
     UNSEALED,
     UNUSED_KEYS,
@@ -169,6 +170,7 @@ STEPS: Final[Steps] = (
     ),
     ("large bundles", (*map(dialect, UNSEALED),)),
     ("sessions of versions as numbers", (*map(dialect, SESSION_TABLE),)),
+    ("bundles with sources", (SOURCED_INDEX,)),
     # The table of SQLite's step of this name, made of the earlier one, so that the sequence of its numbers goes on.
     (
         "sessions and ids of entries in short forms",

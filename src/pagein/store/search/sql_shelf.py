@@ -13,10 +13,10 @@ from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.version_hash import object_hash_of
 from pagein.store.search.shelves import CHAT, Loaded, Newest, ShelfItem, pages_in, shelf_item, unreadable
-from pagein.store.sql.packed_bytes import AS_IT_IS, MEMBER, ZSTD, unpack
+from pagein.store.sql.packed_bytes import AS_IT_IS, MEMBER, PINNED, ZSTD, unpack
 from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.sql_blobs import hash_of_name, raw
-from pagein.store.sql.sql_bundles import BLOBS, DATA
+from pagein.store.sql.sql_bundles import BLOBS, DATA, load_bundle, members_of
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, decode_text, encode_text
 from pagein.store.sql.sql_versions import SESSION, with_records
@@ -148,17 +148,19 @@ def placeholders(values: Sequence[object]) -> str:
 
 def _members(database: SqlDatabase, blobs: Iterable[Row]) -> dict[int, bytes | DamagedBlob]:
     """Return the contents of blobs that are in bundles, by number. One bundle is in memory at a time: bundles are large."""
-    places: dict[int, list[tuple[int, bytes]]] = {}
+    places: dict[int, list[tuple[int, int, bytes]]] = {}
     for number, _, codec, place, base in blobs:
-        if codec == MEMBER:
-            places.setdefault(base, []).append((number, place))
+        if codec in (MEMBER, PINNED) and base is not None:
+            places.setdefault(base, []).append((number, codec, place))
     contents: dict[int, bytes | DamagedBlob] = {}
     for bundle, members in sorted(places.items()):
         with database.open_reader() as rows:
-            found = rows.execute("SELECT codec, data FROM blob WHERE number = ?", (bundle,)).fetchone()
-            again = [] if found else list(_fetch_rows(rows, "number", [number for number, _ in members]))
-        whole = None if found is None else _unpack_or_damage(found[0], found[1], None)
-        contents |= {number: _unpack_or_damage(MEMBER, place, whole) for number, place in members}
+            try:
+                contents |= members_of(rows, load_bundle(rows, bundle), members)
+                continue
+            except DamagedBlob as problem:
+                contents |= {number: problem for number, _, _ in members}
+            again = list(_fetch_rows(rows, "number", [number for number, _, _ in members]))
         # the bundle was dissolved since: its members are alone
         contents |= {
             number: _unpack_or_damage(codec, data, None) for number, _, codec, data, base in again if base is None
@@ -176,7 +178,7 @@ def _with_bases(rows: Rows, blobs: dict[int, Row]) -> None:
 
 
 def _bases(blobs: Iterable[Row]) -> set[int]:
-    return {base for _, _, codec, _, base in blobs if base is not None and codec != MEMBER}
+    return {base for _, _, codec, _, base in blobs if base is not None and codec not in (MEMBER, PINNED)}
 
 
 def _content(
@@ -198,7 +200,7 @@ def _content(
     if isinstance(content, DamagedBlob):
         return DamagedBlob(f"the bytes under {name} cannot be unpacked: {content}")
     # compressed bytes are verified by their checksum; a full search has no time for a second verification
-    if blobs[number][2] in (AS_IT_IS, MEMBER) and ContentHash.of(content) != name:
+    if blobs[number][2] in (AS_IT_IS, MEMBER, PINNED) and ContentHash.of(content) != name:
         return DamagedBlob(f"the bytes under {name} are not the ones that were stored")
     return content
 

@@ -43,12 +43,17 @@ MEMBER: Final = 6
 """The place of a content in a bundle, which is its base."""
 SHORT: Final = 7
 """A journal line as a segment has it: what is compressed in a packed line. It is never stored in a row."""
+SOURCED: Final = 8
+"""Several contents together, compressed against what journals say (`bundle_sources.py`)."""
+PINNED: Final = 9
+"""The place of a content in a bundle that has the content in its short form (`pinned_texts.py`)."""
 _LEVEL: Final = 3
 NO_PLACE: Final = bytes(8)
 """What a blob has in place of its bytes while these are in the table `alone`: as long as a place in a bundle."""
 _PLACE: Final = struct.Struct(">II")
 _LEVEL_OF_BUNDLES: Final = 9
-_BUNDLES_AT_HAND: Final = 8
+_BUNDLES_AT_HAND: Final = 12
+_WINDOW_OF_SOURCES: Final = 24
 # with a base that contains nearly all of the content, a higher level is hardly slower
 _LEVEL_OF_DIFFERENCES: Final = 9
 _WORTH_TRYING: Final = 128
@@ -115,9 +120,14 @@ def pack_against(content: bytes, base: bytes) -> tuple[int, bytes]:
     return (DIFFERENCE, difference) if len(difference) < _SMALLER * len(alone) else (codec, alone)
 
 
-def pack_bundle(contents: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
-    """Return the packed bytes of a bundle (codec `BUNDLE`), and of each content in it (codec `MEMBER`)."""
-    compressor = zstandard.ZstdCompressor(level=_LEVEL_OF_BUNDLES, write_checksum=True)
+def pack_bundle(contents: Sequence[bytes], base: bytes = b"") -> tuple[bytes, list[bytes]]:
+    """Return the packed bytes of a bundle (codec `BUNDLE`), and of each content in it (codec `MEMBER`).
+
+    base: the dictionary; with one, the packed bytes are a delta
+    """
+    compressor = (
+        _base_compressor(base) if base else zstandard.ZstdCompressor(level=_LEVEL_OF_BUNDLES, write_checksum=True)
+    )
     places: list[bytes] = []
     start = 0
     for content in contents:
@@ -131,7 +141,7 @@ def unpack(codec: int, data: bytes, base: bytes | None = None) -> bytes:
     if codec in (AS_IT_IS, BRIDGE):
         return data
     if codec == BUNDLE:
-        return _unpack_bundle(data)
+        return unpack_once(data, lambda packed: unpack(ZSTD, packed))
     if codec == MEMBER:
         return _member_of(base, data)
     if codec not in (ZSTD, DIFFERENCE):
@@ -148,13 +158,16 @@ def unpack(codec: int, data: bytes, base: bytes | None = None) -> bytes:
         raise DamagedBlob(str(problem)) from problem
 
 
-def _unpack_bundle(data: bytes) -> bytes:
-    """Return the contents of a bundle. Kept for a while: neighbours are read one after the other."""
+def unpack_once(data: bytes, unpacked: Callable[[bytes], bytes]) -> bytes:
+    """Return the contents of a bundle. Kept for a while: neighbours are read one after the other.
+
+    unpacked: unpacks the bundle
+    """
     # compared as they are: a hash of so many bytes would take longer
     for packed, contents in tuple(_bundles):
         if packed == data:
             return contents
-    contents = unpack(ZSTD, data)
+    contents = unpacked(data)
     _bundles.appendleft((data, contents))
     return contents
 
@@ -174,6 +187,14 @@ def _place_of(data: bytes) -> tuple[int, int]:
     except struct.error as problem:
         raise DamagedBlob("its place in its bundle cannot be read") from problem
     return int(start), int(length)
+
+
+def _base_compressor(base: bytes) -> zstandard.ZstdCompressor:
+    """Return a compressor for a bundle with this dictionary."""
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        _LEVEL_OF_BUNDLES, window_log=_WINDOW_OF_SOURCES, write_checksum=True
+    )
+    return zstandard.ZstdCompressor(compression_params=parameters, dict_data=_dictionary(base))
 
 
 def _difference_compressor(content: bytes, base: bytes) -> zstandard.ZstdCompressor | None:

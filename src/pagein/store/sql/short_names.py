@@ -3,8 +3,7 @@
 import re
 from typing import Final
 
-from pagein.store.sql.sql_blobs import plain
-from pagein.store.sql.sql_rows import Rows, encode_text
+from pagein.store.sql.sql_rows import Rows, encode_text, plain
 
 OF_SESSION: Final = "session = (SELECT number FROM writer_session WHERE name = ?)"
 """The condition of the entries of a session, given by its `stored_name`."""

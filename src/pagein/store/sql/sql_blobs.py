@@ -19,16 +19,20 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erasure import ErasedTexts
+from pagein.store.sql.bundle_sources import likely_sources
 from pagein.store.sql.packed_bytes import (
     BUNDLE,
     DIFFERENCE,
     MEMBER,
     NO_PLACE,
+    PINNED,
+    SOURCED,
     PackedBytes,
     pack,
     pack_against,
     unpack,
 )
+from pagein.store.sql.pinned_texts import shorten_contents
 from pagein.store.sql.sql_bundles import (
     BLOBS,
     DATA,
@@ -36,10 +40,11 @@ from pagein.store.sql.sql_bundles import (
     bundle_of,
     dissolve_bundle,
     free_older,
+    load_member,
     put_bundle,
     waiting_contents,
 )
-from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase
+from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, plain
 
 DEEPEST: Final = 40
 """Maximum length of a delta chain."""
@@ -50,8 +55,9 @@ _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
     SELECT codec, {DATA}, base, 0 FROM {BLOBS} WHERE hash = ?
     UNION ALL
     SELECT blob.codec, {DATA}, blob.base, chain.place + 1 FROM chain JOIN blob ON blob.number = chain.base
-    LEFT JOIN alone ON alone.number = blob.number WHERE chain.place <= {DEEPEST})
-  SELECT codec, data FROM chain ORDER BY place DESC"""  # noqa: S608 -- constants
+    LEFT JOIN alone ON alone.number = blob.number
+    WHERE chain.place <= {DEEPEST} AND chain.codec NOT IN ({MEMBER}, {PINNED}))
+  SELECT codec, data, base FROM chain ORDER BY place DESC"""  # noqa: S608 -- constants
 
 # bytes may stay behind where rows of a damaged file were lost
 _WAIT: Final = """INSERT INTO alone(number, size, packed) SELECT number, ?, ? FROM blob WHERE hash = ?
@@ -98,16 +104,14 @@ class SqlBlobs:
 
     def names(self) -> Iterator[ContentHash]:
         with self._database.open_reader() as rows:
-            query = (
-                "SELECT hash FROM blob WHERE codec <> ? ORDER BY CASE WHEN codec = ? THEN base ELSE number END, number"
-            )
-            found = rows.execute(query, (BUNDLE, MEMBER)).fetchall()
+            query = "SELECT hash FROM blob WHERE codec NOT IN (?, ?) ORDER BY CASE WHEN codec IN (?, ?) THEN base ELSE number END, number"
+            found = rows.execute(query, (BUNDLE, SOURCED, MEMBER, PINNED)).fetchall()
         return iter([hash_of_name(name) for (name,) in found])
 
     def figures(self) -> tuple[int, int]:
         with self._database.open_reader() as rows:
-            query = f"SELECT sum(CASE WHEN codec = ? THEN 0 ELSE 1 END), coalesce(sum(length({DATA})), 0) FROM {BLOBS}"  # noqa: S608 -- constants
-            found = rows.execute(query, (BUNDLE,)).fetchone()
+            query = f"SELECT sum(CASE WHEN codec IN (?, ?) THEN 0 ELSE 1 END), coalesce(sum(length({DATA})), 0) FROM {BLOBS}"  # noqa: S608 -- constants
+            found = rows.execute(query, (BUNDLE, SOURCED)).fetchone()
         count, size = found if found is not None else (0, 0)
         return int(count or 0), int(size)
 
@@ -115,9 +119,10 @@ class SqlBlobs:
         with self._database.open_reader() as rows:
             contents = waiting_contents(rows, lambda number: _load_number(rows, number), rest=rest)
             older = rows.execute("SELECT 1 FROM unsealed LIMIT 1").fetchone() if not contents else None
+            shorts, sources = shorten_contents(rows, contents), likely_sources(rows) if contents else ()
         if not contents and older is None:
             return 0
-        bundle = bundle_of(contents)
+        bundle = bundle_of(shorts, sources)
         with self._database.open_writer() as rows:
             return free_older(rows) if older is not None else put_bundle(rows, bundle)
 
@@ -236,7 +241,8 @@ def store_alone(rows: Rows, name: ContentHash, content: bytes) -> None:
 
 def free_member(rows: Rows, name: ContentHash) -> None:
     """Dissolve the bundle of a blob, if it is in one. A bundle that cannot be read stays as it is."""
-    found = rows.execute("SELECT base FROM blob WHERE hash = ? AND codec = ?", (raw(name), MEMBER)).fetchone()
+    query = "SELECT base FROM blob WHERE hash = ? AND codec IN (?, ?)"
+    found = rows.execute(query, (raw(name), MEMBER, PINNED)).fetchone()
     if found is not None and found[0] is not None:
         with contextlib.suppress(DamagedBlob):
             dissolve_bundle(rows, int(found[0]))
@@ -251,19 +257,24 @@ def _load_number(rows: Rows, number: int) -> bytes:
 
 def load_blob(rows: Rows, name: ContentHash) -> bytes:
     """Return the verified bytes under a hash. Raises MissingBlob or DamagedBlob."""
+    try:
+        return _load_blob(rows, name)
+    except DamagedBlob:
+        return _load_blob(rows, name)  # another process may have dissolved its bundle meanwhile
+
+
+def _load_blob(rows: Rows, name: ContentHash) -> bytes:
     found = rows.execute(_ONE, (raw(name),)).fetchone()
     if found is None:
         raise MissingBlob(f"the store has nothing under {name.hex}")
-    codec, data, base = found
-    chain: Sequence[Row] = ((codec, data),)
-    if codec == MEMBER:
-        chain = (*rows.execute("SELECT codec, data FROM blob WHERE number = ?", (base,)).fetchall(), *chain)
-    elif base is not None:
+    chain: Sequence[Row] = (found,)
+    if found[2] is not None and found[0] not in (MEMBER, PINNED):
         chain = rows.execute(_CHAIN, (raw(name),)).fetchall()
     content: bytes | None = None
     try:
-        for codec, data in chain:
-            content = unpack(codec, bytes(data), content)
+        for codec, data, base in chain:
+            is_member = codec in (MEMBER, PINNED) and base is not None
+            content = load_member(rows, codec, data, base) if is_member else unpack(codec, bytes(data), content)
     except DamagedBlob as problem:
         raise DamagedBlob(f"the bytes under {name} cannot be unpacked: {problem}") from problem
     if content is None or ContentHash.of(content) != name:
@@ -279,16 +290,6 @@ def raw(name: ContentHash) -> bytes:
 def hash_of_name(kept_name: bytes) -> ContentHash:
     """Decode a stored hash."""
     return ContentHash(bytes(kept_name).hex())
-
-
-def plain(text: str) -> str:
-    """Escape lone surrogates and NUL, which databases refuse, in a name that is never decoded again."""
-    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
-
-
-def plain_names(names: Iterable[str]) -> list[str]:
-    """Escape each of these names as `plain` does."""
-    return [plain(name) for name in names]
 
 
 def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes | None]:

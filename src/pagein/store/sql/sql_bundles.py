@@ -10,17 +10,42 @@ Rules of this file
 3. A delta is bundled as the whole content. The bundle compresses it against its neighbours, and what has a long match is read fast.
 4. A bundle never changes. To remove a member, its bundle is dissolved: all others are stored alone again, and may be bundled again.
    So no bytes of a removed blob stay behind.
-5. The table `unsealed` has the bundles and deltas of an older store. They are stored alone again in the pauses, and then bundled.
+5. A bundle may be compressed against what journals say (`bundle_sources.py`). Before that changes, the bundle is dissolved.
+6. A bundle may have contents in a short form, without the hashes of references (`pinned_texts.py`).
+7. The table `unsealed` has the bundles and deltas of an older store. They are stored alone again in the pauses, and then bundled.
 """
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pagein.errors import DamagedBlob
 from pagein.model.names import ContentHash
-from pagein.store.sql.packed_bytes import AS_IT_IS, BUNDLE, DIFFERENCE, MEMBER, NO_PLACE, pack, pack_bundle, unpack
+from pagein.store.sql.bundle_sources import (
+    HEAD,
+    TEXTS,
+    BundleSource,
+    content_of,
+    head_of,
+    helpful_sources,
+    sources_in,
+    unpack_with_sources,
+)
+from pagein.store.sql.packed_bytes import (
+    AS_IT_IS,
+    BUNDLE,
+    DIFFERENCE,
+    MEMBER,
+    NO_PLACE,
+    PINNED,
+    SOURCED,
+    pack,
+    pack_bundle,
+    unpack,
+    unpack_once,
+)
+from pagein.store.sql.pinned_texts import ShortContents, full_contents, sequences_in
 from pagein.store.sql.sql_rows import Rows
 
 DATA: Final = "CASE WHEN length(blob.data) = 8 THEN coalesce(alone.packed, blob.data) ELSE blob.data END"
@@ -50,11 +75,15 @@ class BlobBundle:
     """A bundle that is not stored yet.
 
     members: numbers of blobs, with their places in the bundle
+    contents: what is in it
+    sources: what it is compressed against
     """
 
     name: ContentHash
     packed: bytes
     members: Sequence[tuple[int, bytes]]
+    contents: ShortContents
+    sources: Sequence[BundleSource] = ()
 
 
 def waiting_contents(rows: Rows, load: Callable[[int], bytes], *, rest: bool = False) -> dict[int, bytes]:
@@ -83,14 +112,23 @@ def waiting_contents(rows: Rows, load: Callable[[int], bytes], *, rest: bool = F
     return contents if len(contents) > 1 else {}
 
 
-def bundle_of(contents: Mapping[int, bytes]) -> BlobBundle:
-    """Compress the contents of blobs, by number."""
-    packed, places = pack_bundle(list(contents.values()))
-    return BlobBundle(ContentHash.of(b"".join(contents.values())), packed, list(zip(contents, places, strict=True)))
+def bundle_of(contents: ShortContents, likely: Sequence[BundleSource] = ()) -> BlobBundle:
+    """Compress the contents of blobs.
+
+    likely: sources, to be used if they help
+    """
+    texts = list(contents.contents.values())
+    sources = helpful_sources(texts, likely)
+    packed, places = pack_bundle(texts, content_of(sources))
+    head = head_of(sources) if sources else b""
+    members = list(zip(contents.contents, places, strict=True))
+    return BlobBundle(ContentHash.of(b"".join(texts)), head + packed, members, contents, sources)
 
 
 def put_bundle(rows: Rows, bundle: BlobBundle) -> int:
-    """Store a bundle in place of its members. Return their number; 0 if one of them no longer waits."""
+    """Store a bundle in place of its members. Return their number; 0 if one of them no longer waits, or if what it needs changed."""
+    if not (bundle.contents.are_stored(rows) and all(one.is_stored(rows) for one in bundle.sources)):
+        return 0
     for first in range(0, len(bundle.members), _AT_ONCE):
         some = [number for number, _ in bundle.members[first : first + _AT_ONCE]]
         query = f"SELECT count(*) FROM alone JOIN blob ON blob.number = alone.number WHERE alone.number IN ({', '.join('?' * len(some))})"  # noqa: S608 -- question marks
@@ -99,12 +137,13 @@ def put_bundle(rows: Rows, bundle: BlobBundle) -> int:
     name = bytes.fromhex(bundle.name.hex)
     if rows.execute("SELECT 1 FROM blob WHERE hash = ?", (name,)).fetchone() is not None:
         return 0  # somebody stored the same bytes as a content
-    rows.execute("INSERT INTO blob(hash, codec, data) VALUES(?, ?, ?)", (name, BUNDLE, bundle.packed))
+    codec = SOURCED if bundle.sources else BUNDLE
+    rows.execute("INSERT INTO blob(hash, codec, data) VALUES(?, ?, ?)", (name, codec, bundle.packed))
     found = rows.execute("SELECT number FROM blob WHERE hash = ?", (name,)).fetchone()
     for member, place in bundle.members:
         rows.execute(
             "UPDATE blob SET codec = ?, data = ?, base = ?, depth = 0 WHERE number = ?",
-            (MEMBER, place, None if found is None else found[0], member),
+            (PINNED if member in bundle.contents.short else MEMBER, place, None if found is None else found[0], member),
         )
         rows.execute("DELETE FROM alone WHERE number = ?", (member,))
     return len(bundle.members)
@@ -126,21 +165,74 @@ def free_older(rows: Rows) -> int:
     return len(found)
 
 
+def load_bundle(rows: Rows, bundle: int) -> bytes:
+    """Return the contents of a bundle, by its number in the table `blob`. Raises DamagedBlob."""
+    query = f"SELECT codec, data FROM blob WHERE number = ? AND codec IN ({BUNDLE}, {SOURCED})"  # noqa: S608 -- constants
+    found = rows.execute(query, (bundle,)).fetchone()
+    if found is None:
+        raise DamagedBlob(f"bundle {bundle} is missing")
+    codec, data = found
+    if codec == BUNDLE:
+        return unpack(BUNDLE, bytes(data))
+    return unpack_once(bytes(data), lambda packed: unpack_with_sources(rows, packed))
+
+
+def load_member(rows: Rows, codec: int, place: bytes, bundle: int) -> bytes:
+    """Return the content of a blob that is in a bundle, given its codec and its place. Raises DamagedBlob."""
+    short = unpack(MEMBER, bytes(place), load_bundle(rows, bundle))
+    if codec == MEMBER:
+        return short
+    (content,) = full_contents(rows, (short,))
+    if isinstance(content, DamagedBlob):
+        raise content
+    return content
+
+
+def free_pins(rows: Rows, sequences: Collection[int] | None = None) -> None:
+    """Dissolve the bundles with contents without the hashes of some versions, or of any, before these are removed or change."""
+    for (bundle,) in rows.execute("SELECT DISTINCT base FROM blob WHERE codec = ?", (PINNED,)).fetchall():
+        with contextlib.suppress(DamagedBlob):
+            if sequences is None or not sequences_in(load_bundle(rows, int(bundle))).isdisjoint(sequences):
+                dissolve_bundle(rows, int(bundle))
+
+
+def free_bundles_on(rows: Rows, kind: int, number: int) -> None:
+    """Dissolve the bundles that are compressed against a source, before it changes. What is unreadable stays as it is."""
+    query = f"SELECT number, substr(data, 1, {HEAD}) FROM blob WHERE codec = {SOURCED}"  # noqa: S608 -- constants
+    for bundle, head in rows.execute(query).fetchall():
+        with contextlib.suppress(DamagedBlob):
+            if (kind, number) in sources_in(bytes(head)):
+                dissolve_bundle(rows, int(bundle))
+
+
+def members_of(rows: Rows, whole: bytes, members: Sequence[tuple[int, int, bytes]]) -> dict[int, bytes | DamagedBlob]:
+    """Return the contents of members of a bundle, by number; a failure in place of an unreadable one.
+
+    whole: what the bundle has. members: numbers, codecs and places
+    """
+    found: dict[int, bytes | DamagedBlob] = {}
+    short: dict[int, bytes] = {}
+    for number, codec, place in members:
+        try:
+            content = unpack(MEMBER, bytes(place), whole)
+        except DamagedBlob as problem:
+            found[number] = problem
+            continue
+        (found if codec == MEMBER else short)[number] = content
+    return found | dict(zip(short, full_contents(rows, list(short.values())), strict=True))
+
+
 def dissolve_bundle(rows: Rows, bundle: int) -> None:
     """Store each member of a bundle alone, and delete the bundle. Raises DamagedBlob for an unreadable bundle.
 
     bundle: its number in the table `blob`
     """
-    found = rows.execute("SELECT data FROM blob WHERE number = ? AND codec = ?", (bundle, BUNDLE)).fetchone()
-    if found is None:
-        raise DamagedBlob(f"bundle {bundle} is missing")
-    whole = unpack(BUNDLE, bytes(found[0]))
-    members = rows.execute("SELECT number, data FROM blob WHERE base = ? AND codec = ?", (bundle, MEMBER)).fetchall()
-    for number, place in members:
-        try:
-            codec, data = pack(unpack(MEMBER, bytes(place), whole))
-        except DamagedBlob:
-            codec, data = AS_IT_IS, NO_PLACE  # damaged as before, and found by its hash
+    whole = load_bundle(rows, bundle)
+    free_bundles_on(rows, TEXTS, bundle)
+    query = "SELECT number, codec, data FROM blob WHERE base = ? AND codec IN (?, ?)"
+    for number, content in members_of(rows, whole, rows.execute(query, (bundle, MEMBER, PINNED)).fetchall()).items():
+        # damaged as before, and found by its hash
+        codec, data = (AS_IT_IS, NO_PLACE) if isinstance(content, DamagedBlob) else pack(content)
         rows.execute("UPDATE blob SET codec = ?, data = ?, base = NULL WHERE number = ?", (codec, NO_PLACE, number))
         rows.execute(_WAIT, (number, len(data), data))
     rows.execute("DELETE FROM blob WHERE number = ?", (bundle,))

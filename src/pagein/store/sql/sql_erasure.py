@@ -31,24 +31,15 @@ from pagein.policy.privacy.erasure import (
     without_texts,
 )
 from pagein.policy.privacy.exclusions import Finds
-from pagein.store.sql.packed_bytes import BUNDLE, MEMBER
+from pagein.store.sql.packed_bytes import BUNDLE, MEMBER, PINNED, SOURCED
 from pagein.store.sql.packed_records import unpack_record
-from pagein.store.sql.sql_blobs import (
-    OBJECT_COLUMNS,
-    SqlBlobs,
-    hash_of_name,
-    load_blob,
-    object_of_row,
-    plain,
-    put_blob,
-    raw,
-)
+from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, load_blob, object_of_row, put_blob, raw
 from pagein.store.sql.sql_journals import change_line, load_line, remove_blob
 from pagein.store.sql.sql_lines import LINES, with_lines
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full
 from pagein.store.sql.sql_removal import drop_documents
-from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text, plain
 from pagein.store.sql.sql_versions import IN_SEGMENT, SESSION, put_record, with_records
 from pagein.store.sql.target_keys import target_key
 
@@ -108,8 +99,8 @@ class SqlErasure(SqlBlobs):
 def _blobs(rows: Rows, finds: Finds, done: Retold) -> dict[str, str]:
     """Rewrite blobs with an erased text. Return the new hash by the old hash."""
     names: dict[str, str] = {}
-    query = "SELECT hash FROM blob WHERE codec <> ? ORDER BY CASE WHEN codec = ? THEN base ELSE number END, number"
-    for (name,) in rows.execute(query, (BUNDLE, MEMBER)).fetchall():
+    query = "SELECT hash FROM blob WHERE codec NOT IN (?, ?) ORDER BY CASE WHEN codec IN (?, ?) THEN base ELSE number END, number"
+    for (name,) in rows.execute(query, (BUNDLE, SOURCED, MEMBER, PINNED)).fetchall():
         try:
             content = load_blob(rows, hash_of_name(name))
         except (DamagedBlob, MissingBlob) as problem:

@@ -30,8 +30,6 @@ from pagein.store.sql.sql_blobs import (
     hash_of_name,
     is_shared,
     load_blob,
-    plain,
-    plain_names,
     put_blob,
     raw,
     store_alone,
@@ -43,7 +41,7 @@ from pagein.store.sql.sql_lines import (
     snapshots_of,
     with_lines,
 )
-from pagein.store.sql.sql_rows import Rows, decode_text
+from pagein.store.sql.sql_rows import Rows, decode_text, plain, plain_names
 
 _AT_ONCE: Final = 500
 """Number of entries fetched per turn of the store."""

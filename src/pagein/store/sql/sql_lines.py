@@ -5,20 +5,30 @@ Rules of this file
 1. An entry has `IN_SEGMENT` in place of its line while the line is in a segment. A line in the row of the entry counts first.
 2. In the row are: a new line, until a pause between calls moves it (`merge_lines`); a line that is no packed line; and a line that was
    changed after its segment was made. So the path of a call touches no segment. What the segment still has is the line before the change.
-3. When a text is erased, the earlier line is taken out of its segment too (`LINES.drop`), because it may have the text.
+3. Bundles may be compressed against a segment (`bundle_sources.py`). Before it changes, they are dissolved.
+4. When a text is erased, the earlier line is taken out of its segment too (`LINES.drop`), because it may have the text.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from pagein.store.sql.bundle_sources import LINES as LINE_SOURCE
 from pagein.store.sql.packed_bytes import FRAMED, SHORT, pack_short, unpack_short
-from pagein.store.sql.sql_bundles import REST
+from pagein.store.sql.sql_bundles import REST, free_bundles_on
 from pagein.store.sql.sql_rows import Row, Rows
 from pagein.store.sql.sql_segments import Segments
 
 IN_SEGMENT: Final = b""
-LINES: Final = Segments("line_segment", pack_short, unpack_short, size=1 << 20, most=4096, ratio=4)
+
+
+def _free_bundles(rows: Rows, first: int) -> None:
+    free_bundles_on(rows, LINE_SOURCE, first)
+
+
+LINES: Final = Segments(
+    "line_segment", pack_short, unpack_short, size=1 << 20, most=4096, ratio=4, before_change=_free_bundles
+)
 """The short forms of lines. They are read one after the other, so their segments are large."""
 _AT_ONCE: Final = 500
 _IN_FULL: Final = f"""SELECT number, line FROM journal WHERE length(line) > 0 AND codec = {FRAMED} AND number > ?

@@ -24,6 +24,7 @@ from pagein.model.writes import Outcome, Query, Write, Written, fields_match, ke
 from pagein.store.rules.reference_target import resolve_reference, target_of
 from pagein.store.rules.write_rules import AppendVersion, RememberedAnswer, WriteFacts, decide
 from pagein.store.sql.packed_references import pack_references, stored_references
+from pagein.store.sql.pinned_texts import note_pin
 from pagein.store.sql.sql_answers import (
     answered_version,
     answers_between,
@@ -35,7 +36,7 @@ from pagein.store.sql.sql_backlinks import references_to
 from pagein.store.sql.sql_blobs import SqlBlobs, load_blob, put_blob, raw
 from pagein.store.sql.sql_lookups import drop_unused_keys, put_keys
 from pagein.store.sql.sql_queries import conditions, with_stored_names
-from pagein.store.sql.sql_references import note_pin, put_links_again, put_references, reference_in
+from pagein.store.sql.sql_references import put_links_again, put_references, reference_in
 from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
 from pagein.store.sql.sql_versions import (
     IN_SEGMENT,

@@ -4,17 +4,15 @@ Rules of this file
 ------------------
 1. A reference that is pinned to a stored version is stored as the sequence of that version and the rest of its text, because the hashes
    of a pin are most of it, and no compression makes them shorter.
-2. Before a version is removed or changed, the references pinned to it are stored in full (`store_in_full`).
+2. Before a version is removed or changed, the references pinned to it are stored in full (`store_in_full`), also those in contents.
 3. Targets are looked up by the beginning of their hash. Whoever looks up verifies what is found.
 4. What is said here of rows holds for the references of objects that changed lately; the others are packed (`packed_references.py`).
 """
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
 from pagein.errors import CallerError, DamagedBlob
-from pagein.model.names import ContentHash
 from pagein.model.references import Pin, Reference
 from pagein.model.values import canonical, parse_value
 from pagein.model.version_hash import SealedDraft, value_of
@@ -25,20 +23,17 @@ from pagein.store.sql.packed_references import (
     unpack_all_references,
     unpack_references,
 )
+from pagein.store.sql.pinned_texts import BEFORE, BEHIND, PIN, pinned_hashes
 from pagein.store.sql.sql_blobs import load_blob, raw
+from pagein.store.sql.sql_bundles import free_pins
 from pagein.store.sql.sql_rows import Row, Rows, encode_text
 from pagein.store.sql.sql_versions import select_versions, version_in
 from pagein.store.sql.target_keys import target_key
 
 _BEHIND_SLASH: Final = "0"
 """The character behind the slash, which ends the range of places below a field."""
-_PIN: Final = re.compile(r'"id":"(?:[^"\\]|\\.)*","pin":\{[^{}]*\}')
 _MARK: Final = "\1"
-_BEFORE, _BEHIND = '{"$ref":{', "}}"
 _AT_ONCE: Final = 500
-_PINS: Final = 4_096
-_pins: Final[dict[ContentHash, tuple[ContentHash, ContentHash | None]]] = {}
-"""The hashes of the view and of the content that follow from an object hash, for the versions met last."""
 _OF_DOCUMENTS: Final = "FROM version JOIN document ON document.number = version.document WHERE"
 
 
@@ -103,12 +98,15 @@ def store_in_full(rows: Rows, documents: Sequence[int] | None = None) -> None:
     """
     query = "SELECT number, reference, version FROM reference WHERE version IS NOT NULL"
     if documents is None:
+        free_pins(rows)
         unpack_all_references(rows)
         _fill(rows, rows.execute(query).fetchall())
         return
     for first in range(0, len(documents), _AT_ONCE):
         some = documents[first : first + _AT_ONCE]
         meant = ", ".join("?" * len(some))
+        sequences = rows.execute(f"SELECT sequence FROM version WHERE document IN ({meant})", some).fetchall()  # noqa: S608 -- question marks
+        free_pins(rows, {int(sequence) for (sequence,) in sequences})
         ids = rows.execute(f"SELECT id FROM document WHERE number IN ({meant})", some).fetchall()  # noqa: S608 -- question marks
         keys = [target_key(text) for (text,) in ids]
         unpack_references(rows, packed_referrers(rows, keys))
@@ -148,19 +146,8 @@ def _stored_version(rows: Rows, reference: Reference) -> int | None:
     found = rows.execute(f"SELECT sequence {_OF_DOCUMENTS} {wanted}", values).fetchone()
     if found is None:
         return None
-    if pin.object not in _pins:
-        try:
-            note_pin(version_in(select_versions(rows, wanted, values)[0]))
-        except DamagedBlob:
-            return None
-    return int(found[0]) if _pins.get(pin.object) == (pin.view, pin.content) else None
-
-
-def note_pin(version: Version) -> None:
-    """Remember the hashes of a version, which the next references to it are compared with."""
-    if len(_pins) >= _PINS:
-        _pins.clear()
-    _pins[version.object_hash] = version.metadata_view_hash, version.content_hash
+    sequence = int(found[0])
+    return sequence if pinned_hashes(rows, pin.object, sequence) == (pin.view, pin.content) else None
 
 
 def _stored_key(text: str, version: int | None, name: bytes | None, at: float | None) -> tuple[object, ...]:
@@ -172,17 +159,17 @@ def _short_key(text: str, pin: Pin | None) -> tuple[object, ...]:
 
 
 def _short_text(text: str) -> str:
-    return _PIN.sub(_MARK, text, count=1).removeprefix(_BEFORE).removesuffix(_BEHIND)
+    return PIN.sub(_MARK, text, count=1).removeprefix(BEFORE).removesuffix(BEHIND)
 
 
 def _full_text(rows: Rows, text: str, version: int) -> str:
     found = select_versions(rows, "sequence = ?", (version,))
     if not found:
         raise DamagedBlob(f"a reference is pinned to version {version}, which is missing")
-    pinned = _PIN.search(canonical(version_in(found[0]).static()))
+    pinned = PIN.search(canonical(version_in(found[0]).static()))
     if pinned is None:
         raise DamagedBlob(f"a reference is pinned to version {version}, which has no pin")
-    return _BEFORE + text.replace(_MARK, pinned[0], 1) + _BEHIND
+    return BEFORE + text.replace(_MARK, pinned[0], 1) + BEHIND
 
 
 def _references_now(rows: Rows, document: int, sealed: SealedDraft, before: Collection[str]) -> list[Row]:

@@ -34,6 +34,7 @@ class Segments:
     size: bytes of the texts of a segment. More would be smaller, but a single text would take longer to read.
     most: texts of a segment
     ratio: texts are at most about this many times as large as their packed forms, so it is not worth reading fewer
+    before_change: called with the first number of a segment of several texts before it changes or goes
     """
 
     table: str
@@ -42,6 +43,7 @@ class Segments:
     size: int = 1 << 16
     most: int = 256
     ratio: int = 16
+    before_change: Callable[[Rows, int], None] = lambda _rows, _first: None
 
     def put(self, rows: Rows, number: int, text: bytes) -> None:
         """Store the text of a row, in place of the earlier text."""
@@ -153,6 +155,8 @@ class Segments:
         return {int(first): self.unpack_one(bytes(data))} if count == 1 else _parts(bytes(data))
 
     def _replace(self, rows: Rows, segment: Row, texts: Mapping[int, bytes]) -> None:
+        if segment[2] > 1:
+            self.before_change(rows, int(segment[0]))
         rows.execute(f"DELETE FROM {self.table} WHERE first = ?", (segment[0],))  # noqa: S608 -- a constant
         if len(texts) == 1:
             ((number, text),) = texts.items()

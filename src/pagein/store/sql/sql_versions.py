@@ -8,7 +8,6 @@ from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.store.sql.packed_records import RECORDS, full_record, shorten_record, unpack_record
 from pagein.store.sql.short_names import session_number
-from pagein.store.sql.sql_blobs import hash_of_name
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
 SESSION: Final = (
@@ -92,7 +91,7 @@ def version_in(row: Row) -> Version:
     who = Writer(decode_text(writer), decode_text(reason), None if session is None else decode_text(session))
     try:
         record = unpack_record(stored)
-        if object_hash_of(record) != hash_of_name(name):
+        if object_hash_of(record).hex != bytes(name).hex():
             raise DamagedBlob(f"the record of version {sequence} is not the one that was stored")
         return version_of(record, sequence=sequence, number=number, at=at, chars=chars, writer=who)
     except CallerError as problem:

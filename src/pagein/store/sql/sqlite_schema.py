@@ -100,6 +100,8 @@ UNSEALED: Final = (
     "INSERT INTO unsealed(number) SELECT number FROM blob WHERE codec IN (2, 5)",
 )
 """The numbers of the deltas and bundles of an older form (`sql_bundles.py`)."""
+SOURCED_INDEX: Final = "CREATE INDEX IF NOT EXISTS blob_with_sources ON blob(number) WHERE codec = 8"
+"""Finds the bundles with sources (`bundle_sources.py`)."""
 _SEGMENT: Final = "last INTEGER NOT NULL, texts INTEGER NOT NULL, data BLOB NOT NULL"
 
 
@@ -269,6 +271,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     # Larger bundles, with deltas too, take two thirds of the room.
     ("large bundles", UNSEALED),
     ("sessions of versions as numbers", SESSION_TABLE),
+    # Bundles that are compressed against what journals say: an earlier pagein could not read them.
+    ("bundles with sources", (SOURCED_INDEX,)),
     (
         "sessions and ids of entries in short forms",
         (

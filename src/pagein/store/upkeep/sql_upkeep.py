@@ -18,14 +18,14 @@ from pagein.model.entries import Entry, EntryId, is_bridge
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
-from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER, PackedLine, pack_line, texts_in
+from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER, PINNED, PackedLine, pack_line, texts_in
 from pagein.store.sql.short_names import OF_SESSION, entry_id, entry_key, session_number, stored_name
 from pagein.store.sql.sql_answers import answers_in_numbers, answers_in_texts
-from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row, plain
+from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row
 from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_journals import load_line, put_texts, remove_blob
 from pagein.store.sql.sql_lines import LINES, line_sizes, with_lines
-from pagein.store.sql.sql_rows import Row, Rows, decode_text
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, plain
 from pagein.store.sql.sql_versions import SESSION
 
 _PAGE: Final = 500
@@ -33,9 +33,9 @@ _LINES: Final = """SELECT journal.number, codec, line, name, id FROM journal JOI
   WHERE journal.number > ? ORDER BY journal.number LIMIT ?"""
 # a member of a bundle takes its share of the bundle
 _MEMBERS: Final = """SELECT member.hash, length(bundle.data) / share.members
-  FROM (SELECT base, count(*) AS members FROM blob WHERE codec = ? GROUP BY base) AS share
+  FROM (SELECT base, count(*) AS members FROM blob WHERE codec IN (?, ?) GROUP BY base) AS share
   JOIN blob AS bundle ON bundle.number = share.base
-  JOIN blob AS member ON member.base = bundle.number AND member.codec = ?"""
+  JOIN blob AS member ON member.base = bundle.number AND member.codec IN (?, ?)"""
 
 
 class SqlUpkeep(SqlBlobs):
@@ -70,7 +70,7 @@ class SqlUpkeep(SqlBlobs):
     def blob_sizes(self) -> Mapping[ContentHash, int]:
         with self._database.open_reader() as rows:
             found = rows.execute(f"SELECT hash, length({DATA}) FROM {BLOBS} WHERE codec < ?", (BUNDLE,)).fetchall()  # noqa: S608 -- constants
-            members = rows.execute(_MEMBERS, (MEMBER, MEMBER)).fetchall()
+            members = rows.execute(_MEMBERS, (MEMBER, PINNED, MEMBER, PINNED)).fetchall()
         return {hash_of_name(name): int(size) for name, size in (*found, *members)}
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:

@@ -23,7 +23,7 @@ from pagein.model.store_inventory import JournalLine
 from pagein.model.version_hash import encode_content
 from pagein.policy.stubs.result_stubs import description
 from pagein.ports import WholeStore
-from pagein.store.sql.sql_blobs import plain
+from pagein.store.sql.sql_rows import plain
 from pagein.store.upkeep.journal_check import JournalDamage, check_journals
 from pagein.store.upkeep.store_check import CheckReport, CheckRun
 
