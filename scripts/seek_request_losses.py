@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found.join(one.result())
             if done % 20 == 0:
                 over = [seed for *_, seed in found.over]
-                print(f"{found.tried:,} sessions, over {MOST:.0%}: {seeds}", file=sys.stderr, flush=True)
+                print(f"{found.tried:,} sessions, over {MOST:.0%}: {over}", file=sys.stderr, flush=True)
     print(
         f"{found.tried:,} sessions, each ending after any of its calls ({found.ends:,} ends); {len(found.over)} over {MOST:.0%}"
     )

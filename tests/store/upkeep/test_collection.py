@@ -326,7 +326,7 @@ def test_where_a_journal_cannot_be_read_nothing_is_given_up(store: SqliteUpkeep)
     store.put(b"of no use?")
     store.append("one", [note_entry("a" * 300)])
     with store._database.open_writer() as rows:
-        rows.execute("UPDATE entry SET line = x'00', codec = 1")
+        rows.execute("UPDATE journal SET line = x'00', codec = 1")
     with pytest.raises(StoreError, match="pagein check"):
         garbage(store, ALL, NOW, apply=True)
     assert drop_unneeded(store) == 0

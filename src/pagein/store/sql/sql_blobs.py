@@ -44,7 +44,7 @@ from pagein.store.sql.sql_bundles import (
     put_bundle,
     waiting_contents,
 )
-from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase
+from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, plain
 
 DEEPEST: Final = 40
 """Maximum length of a delta chain."""
@@ -290,16 +290,6 @@ def raw(name: ContentHash) -> bytes:
 def hash_of_name(kept_name: bytes) -> ContentHash:
     """Decode a stored hash."""
     return ContentHash(bytes(kept_name).hex())
-
-
-def plain(text: str) -> str:
-    """Escape lone surrogates and NUL, which databases refuse, in a name that is never decoded again."""
-    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
-
-
-def plain_names(names: Iterable[str]) -> list[str]:
-    """Escape each of these names as `plain` does."""
-    return [plain(name) for name in names]
 
 
 def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes | None]:

@@ -43,9 +43,9 @@ from pagein.store.sql.sql_versions import (
     merge_records,
     put_record,
     select_versions,
-    session_number,
     shorten_sessions,
     version_in,
+    writer_number,
 )
 from pagein.store.sql.target_keys import target_key
 
@@ -248,7 +248,7 @@ def _put_row(rows: Rows, document: int, version: Version) -> None:
         (
             *(version.sequence, document, version.number, version.at, raw(version.object_hash)),
             *(None if version.content_hash is None else raw(version.content_hash), version.chars),
-            *(IN_SEGMENT, session_number(rows, version.writer.session), *map(encode_text, who)),
+            *(IN_SEGMENT, writer_number(rows, version.writer.session), *map(encode_text, who)),
         ),
     )
     put_record(rows, version.sequence, version.record)

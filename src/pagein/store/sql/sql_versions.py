@@ -7,6 +7,7 @@ from pagein.errors import CallerError, DamagedBlob
 from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.store.sql.packed_records import RECORDS, full_record, shorten_record, unpack_record
+from pagein.store.sql.short_names import session_number
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
 SESSION: Final = (
@@ -66,25 +67,19 @@ def merge_records(rows: Rows) -> int:
     return len(found)
 
 
-def session_number(rows: Rows, session: str | None) -> int | None:
+def writer_number(rows: Rows, session: str | None) -> int | None:
     """Return the number of a session in the rows of versions, which is stored now if it is new. None for no session."""
-    return None if session is None else _number_of(rows, encode_text(session))
+    return None if session is None else session_number(rows, encode_text(session))
 
 
 def shorten_sessions(rows: Rows) -> int:
     """Store numbers in place of the sessions of some versions of an older store. Return the number of versions."""
     found = rows.execute(_WITH_SESSION, (_AT_ONCE,)).fetchall()
-    numbers = {name: _number_of(rows, name) for name in {name for _, name in found}}
+    numbers = {name: session_number(rows, name) for name in {name for _, name in found}}
     for sequence, name in found:
         values = (numbers[name], sequence)
         rows.execute("UPDATE version SET of_session = ?, session = NULL WHERE sequence = ?", values)
     return len(found)
-
-
-def _number_of(rows: Rows, name: str) -> int:
-    rows.execute("INSERT INTO writer_session(size, name) VALUES(?, ?) ON CONFLICT DO NOTHING", (len(name), name))
-    ((number,),) = rows.execute("SELECT number FROM writer_session WHERE name = ?", (name,)).fetchall()
-    return int(number)
 
 
 def version_in(row: Row) -> Version:
