@@ -27,7 +27,6 @@ from pagein.store.sql.bundle_sources import (
     TEXTS,
     BundleSource,
     head_of,
-    helpful_sources,
     likely_sources,
     sources_in,
 )
