@@ -1,6 +1,7 @@
 """Store the names of sessions as numbers, and the ids of journal entries as bytes. As texts they took half of the room of a journal."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from pagein.store.sql.sql_rows import Rows, encode_text, plain
@@ -15,6 +16,7 @@ _TEXT: Final = b"\0"
 """End of the bytes of a text that are as many as those of a digest. The texts of ids have no NUL themselves."""
 
 
+@lru_cache(maxsize=64)
 def stored_name(session: str) -> str:
     """Return the name of a journal's session as the table `writer_session` has it."""
     return encode_text(plain(session))
@@ -34,7 +36,7 @@ def entry_key(name: str) -> bytes:
     """Return the stored form of an entry's id: of 32 hexadecimal digits their 16 bytes, of another id its text."""
     if _DIGEST.fullmatch(name):
         return bytes.fromhex(name)
-    text = name.encode()
+    text = plain(name).encode()
     return text + _TEXT if len(text) == _BYTES else text
 
 

@@ -129,7 +129,7 @@ class SqlJournals(SqlBlobs):
 
     def entry(self, session: str, name: EntryId) -> Entry | UnreadableLine | None:
         with self._database.open_reader() as rows:
-            found = with_lines(rows, rows.execute(_ONE, (stored_name(session), entry_key(plain(name)))).fetchall())
+            found = with_lines(rows, rows.execute(_ONE, (stored_name(session), entry_key(name))).fetchall())
         return next((self._entry(number, codec, line, plain(name)) for number, codec, line in found), None)
 
     def _entry(self, number: int, codec: int, data: bytes, name: str) -> Entry | UnreadableLine:

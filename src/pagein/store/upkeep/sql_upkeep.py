@@ -104,7 +104,7 @@ class SqlUpkeep(SqlBlobs):
         with self._database.open_writer() as rows:
             shared = partial(is_shared, rows)
             packed = PackedLine(BRIDGE, line, {}) if is_bridge(entry) else pack_line(line, shared)
-            taken = (place, session_number(rows, stored_name(session)), entry_key(plain(entry.id)))
+            taken = (place, session_number(rows, stored_name(session)), entry_key(entry.id))
             _drop_entries(rows, "number = ? OR (session = ? AND id = ?)", taken)
             self._take_number(rows, place)
             rows.execute(
