@@ -119,12 +119,12 @@ class SqlBlobs:
         with self._database.open_reader() as rows:
             contents = waiting_contents(rows, lambda number: _load_number(rows, number), rest=rest)
             older = rows.execute("SELECT 1 FROM unsealed LIMIT 1").fetchone() if not contents else None
-            shorts, sources = shorten_contents(rows, contents), likely_sources(rows) if contents else ()
-        if not contents and older is None:
+            shorts, sources = (shorten_contents(rows, contents), likely_sources(rows)) if contents else (None, ())
+        if shorts is None and older is None:
             return 0
-        bundle = bundle_of(shorts, sources)
+        bundle = None if shorts is None else bundle_of(shorts, sources)
         with self._database.open_writer() as rows:
-            return free_older(rows) if older is not None else put_bundle(rows, bundle)
+            return free_older(rows) if bundle is None else put_bundle(rows, bundle)
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         taken: set[ObjectId] = set()
