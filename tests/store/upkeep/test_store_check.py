@@ -220,6 +220,14 @@ def test_entries_behind_a_lost_entry_are_kept(store: SqliteUpkeep, lived: LivedI
     assert not check_store(store).is_clean
 
 
+def test_a_session_of_which_only_its_place_is_left_stays(store: SqliteUpkeep, lived: LivedIn) -> None:
+    leaf = store.leaf("main")
+    sql(lived.store, f"DELETE FROM journal WHERE {MAIN}")  # noqa: S608 -- a constant
+    repaired(store, lived)
+    left = [one for one in store.entries("main") if isinstance(one, Entry)]
+    assert (store.leaf("main"), [one.id for one in left], [*map(is_bridge, left)]) == (leaf, [leaf], [True])
+
+
 def test_a_repeated_entry_replaces_its_bridge(store: SqliteUpkeep, lived: LivedIn) -> None:
     before = list(store.entries("main"))
     said = before[7]

@@ -260,17 +260,12 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
         renamed[bytes(object_hash).hex()] = object_hash_of(made).hex
         if before.metadata_view_hash != after.metadata_view_hash:
             renamed[before.metadata_view_hash.hex] = after.metadata_view_hash.hex
+        content_name = None if content is None else bytes.fromhex(content)
         rows.execute(
             "UPDATE version SET object_hash = ?, content_hash = ?, chars = ?, record = ? WHERE sequence = ?",
-            (
-                raw(object_hash_of(made)),
-                None if content is None else bytes.fromhex(content),
-                chars,
-                IN_SEGMENT,
-                sequence,
-            ),
+            (raw(object_hash_of(made)), content_name, chars, IN_SEGMENT, sequence),
         )
-        put_record(rows, sequence, made)
+        put_record(rows, sequence, made, content_name)
         rows.execute("UPDATE request SET asked = ? WHERE asked = ?", (raw(object_hash_of(made)), bytes(object_hash)))
         _told_of_head(rows, document, before, after)
         done.versions += 1
