@@ -33,7 +33,9 @@ def tables(store: Path) -> Iterator[tuple[str, bytes]]:
             kept = [one for one in columns if (name, one) not in _TIMES]
             rows = connection.execute(f"SELECT {', '.join(kept)} FROM {name}")  # noqa: S608 -- its own names
             yield name, lines(sorted(([*map(_shown, row)] for row in rows), key=str))
-        entries = connection.execute("SELECT session, codec, line FROM entry ORDER BY number")
+        entries = connection.execute(
+            "SELECT name, codec, line FROM journal JOIN writer_session ON writer_session.number = session ORDER BY journal.number"
+        )
         yield "journal", lines([[session, *_line(codec, line)] for session, codec, line in entries])
 
 

@@ -32,6 +32,7 @@ from pagein.policy.privacy.erasure import FORGOTTEN, SHORTEST, finder, forms_of,
 from pagein.policy.privacy.exclusions import words_of_block
 from pagein.ports import ForgettingStore
 from pagein.store.search.sqlite_index import SUFFIX, empty_sqlite_index
+from pagein.store.upkeep.collection import drop_unneeded
 
 TELLING: Final = 40
 """Minimum length, in characters, of a session's text to get a tombstone. Shorter texts are common, and would be withheld in other sessions."""
@@ -98,6 +99,7 @@ def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None
         Indexer(store).drop(store)
         told = store.retell(key, finder(texts, shortened=True))
         _begin_anew(store, told)
+        drop_unneeded(store)
     Indexer(store).catch_up()
     _count(done, told)
     _clean(store, done, file, log, texts)

@@ -33,7 +33,7 @@ from pagein.store.exchange.rlm_exchange import import_rlm, records_of
 from pagein.store.exchange.rlm_format import LOG, append, load_store, session_folder
 from pagein.store.exchange.salvage_import import import_salvage
 from pagein.store.sqlite.sqlite_database import is_outdated
-from pagein.store.upkeep.collection import CollectionPlan, Retention, collect, plan
+from pagein.store.upkeep.collection import CollectionPlan, Retention, collect, drop_unneeded, plan
 from pagein.store.upkeep.file_swap import DAMAGED, alone, exchange
 from pagein.store.upkeep.journal_check import check_journals
 from pagein.store.upkeep.rebuild import rebuilt, rows_in
@@ -165,6 +165,7 @@ def reindex(
     done: dict[str, LayerReport] = {}
     for layer in chosen:
         layer.drop(store)
+        drop_unneeded(store)
         done[layer.name] = layer.catch_up(tell=tell)
     return done
 

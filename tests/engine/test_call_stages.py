@@ -38,7 +38,9 @@ SENDING = ("lay_out_window", "splice_changes", "place_breakpoints", "validate_re
 # Of a client whose results prove nothing only the calls are followed.
 # The request before is followed in the journal, so that a cache miss is explained in the next process, too: 6 calls.
 # The last request with each prompt prefix is followed, too: no recall tools enter while the client may go back to one. 5 to 10 calls.
-OF_ANY_CLIENT = (40, 149)
+# The journal stores sessions and entries in short forms (`store.sql.short_names`, with `sql_rows`): two modules, 3 calls.
+# What a cache's minimum allows is looked at only where recall tools may enter: a call.
+OF_ANY_CLIENT = (42, 151)
 OF_A_KNOWN_CLIENT = (67, 342)
 
 

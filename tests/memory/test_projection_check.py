@@ -18,6 +18,7 @@ from pagein.memory.projection_check import projection_faults
 from pagein.model.object_names import object_name
 from pagein.model.versions import Draft, Writer
 from pagein.model.writes import Query, Write
+from pagein.store.sql.short_names import OF_SESSION, entry_key
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.upkeep import check_store, reindex
@@ -70,9 +71,12 @@ def alter(store: SqliteStore) -> str:
     """Let an entry say something else than its object."""
     (user,) = store.objects(Query(types=frozenset({"user"}), limit=1))
     with sqlite3.connect(store._database.path) as rows:
-        number = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (user.writer.session,)).fetchone()[0]
+        last = f"SELECT max(number) FROM journal WHERE {OF_SESSION}"  # noqa: S608 -- a constant
+        number = rows.execute(last, (user.writer.session,)).fetchone()[0]
         line = json.dumps({"v": 1, "id": "x", "entry": "said", "message": {"role": "user", "blocks": []}})
-        rows.execute("UPDATE entry SET codec = 0, id = 'x', line = ? WHERE number = ?", (line.encode(), number))
+        rows.execute(
+            "UPDATE journal SET codec = 0, id = ?, line = ? WHERE number = ?", (entry_key("x"), line.encode(), number)
+        )
     return ""
 
 

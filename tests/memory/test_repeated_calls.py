@@ -9,10 +9,12 @@ from pagein.memory.indexer import Indexer
 from pagein.memory.object_orders import give_order
 from pagein.memory.projection_check import projection_faults
 from pagein.model.chats import ChatCall, turns_from_value
-from pagein.model.entries import NoteEntry, RequestSent
+from pagein.model.entries import CompactionEntry, MessageEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import PrefixDigests
 from pagein.model.links import Resolution
 from pagein.model.memory_notes import ObjectNameNote
+from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.model.references import Reference
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -85,6 +87,40 @@ def test_words_after_words_begin_another_turn(store: SqliteUpkeep) -> None:
     assert file.metadata["turn"] == 2
     (session,) = objects(store, "session")
     assert session.metadata["title"] == "first"
+    store.close()
+
+
+def test_words_that_a_client_repeats_after_a_compaction_are_the_words_said_before(store: SqliteUpkeep) -> None:
+    journal = Journal(store, "main")
+    for words in ("first", "second"):
+        journal.say(words)
+        journal.answer("Done.")
+    journal.add(CompactionEntry())
+    journal.say("first")
+    journal.say("second")
+    journal.say("Another language model started to solve this problem and produced a summary of it: all is well")
+    journal.write(UNIQUE, "one\n")
+    journal.say("first")  # now the user says it again
+    users = sorted(objects(store, "user"), key=lambda one: one.at)
+    assert [store.content(one) for one in users] == ["first", "second", "first"]
+    (file,) = objects(store, "file")
+    asked = file.metadata["user_ref"]
+    assert isinstance(asked, Reference)
+    assert asked.target == users[1].id  # the words in whose turn the compaction was
+    store.close()
+
+
+def test_a_read_that_the_client_answers_by_an_earlier_one_refers_to_the_file(store: SqliteUpkeep) -> None:
+    journal = Journal(store, "main")
+    journal.say("look")
+    journal.write(UNIQUE, "one\n")
+    unchanged = "Wasted call — file unchanged since your last Read. Refer to that earlier tool_result instead."
+    journal.add(MessageEntry(Message("assistant", (ToolCall("call_r", "Read", '{"file_path":"/w/a.py"}'),))))
+    journal.add(MessageEntry(Message("user", (ToolResult("call_r", unchanged, "Read"),))))
+    (file,) = objects(store, "file")
+    assert file.number == 1
+    links = {one.source.id: one.reference.relation for one in store.backlinks(file.id)}
+    assert links["call_r"] == "read"
     store.close()
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from pagein.model.entries import Entry, MessageEntry, NoteEntry, RequestSent
+from pagein.model.entries import CompactionEntry, Entry, MessageEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import ClientNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -21,7 +21,7 @@ class Journal:
         self._count = 0
         self.add(NoteEntry.of(ClientNote("claude-code")))
 
-    def add(self, body: MessageEntry | NoteEntry | RequestSent) -> None:
+    def add(self, body: MessageEntry | NoteEntry | RequestSent | CompactionEntry) -> None:
         self._count += 1
         at = None if self._at is None else self._at + self._count
         entry = Entry(f"{self._name}-{self._count}", self.leaf, body, at)

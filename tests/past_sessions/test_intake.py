@@ -23,6 +23,7 @@ from pagein.model.memory_notes import SessionPlaceNote
 from pagein.past_sessions.intake import Intake
 from pagein.past_sessions.report import IntakeProgress
 from pagein.past_sessions.seen_files import REMEMBERED
+from pagein.store.sql.short_names import OF_SESSION, entry_key
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.store_soundness import faults_of
@@ -313,8 +314,11 @@ def test_a_session_of_a_damaged_journal_is_completed_by_its_recording(
     intake.remember([path])
     whole = entries(store, "cx-1")
     with contextlib.closing(sqlite3.connect(place)) as database, database:
-        database.execute("DELETE FROM entry WHERE session = 'cx-1' AND id = ?", (whole[-2].id,))
-        database.execute("DELETE FROM entry WHERE session = ?", (REMEMBERED,))
+        for session, bound in (("cx-1", whole[-2].id), (REMEMBERED, None)):
+            database.execute(
+                f"DELETE FROM journal WHERE {OF_SESSION} AND id = coalesce(?, id)",  # noqa: S608 -- a constant
+                (session, None if bound is None else entry_key(bound)),
+            )
     again(place, path)
     assert {one.id for one in entries(store, "cx-1")} == {one.id for one in whole}
 

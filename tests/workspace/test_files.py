@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pagein.errors import AbortedOperation, BadInput
 from pagein.model.documents import TextLines
 from pagein.model.names import ContentHash
+from pagein.policy.reads.fitting_lines import count_fitting
 from pagein.workspace.files import image_type, load_document
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -164,6 +165,14 @@ def test_no_file_stays_open_after_a_refusal(tmp_path: Path) -> None:
     for _ in range(20):
         refusal(str(tmp_path))
     assert len(list(Path("/dev/fd").iterdir())) == before
+
+
+@given(st.text("a\n", max_size=12), st.integers(0, 14), st.integers(0, 14), st.integers(0, 14))
+def test_of_the_lines_that_begin_a_text_as_many_fit_as_of_all(text: str, start: int, stop: int, room: int) -> None:
+    begun, every = TextLines(text).begun(start, stop, room), text.split("\n")[start:stop]
+    fits = count_fitting(every, room)
+    assert begun[:fits] == every[:fits]
+    assert (count_fitting(begun, room), len(begun) > fits) == (fits, len(every) > fits)
 
 
 @given(st.text("a\n", max_size=12), st.lists(st.tuples(st.integers(-14, 14), st.integers(-14, 14)), max_size=4))

@@ -17,13 +17,7 @@ from dataclasses import replace
 from typing import Final
 
 from pagein.memory.artifacts import save_artifact
-from pagein.memory.chat_pages import (
-    STEPS_OF_VERSION,
-    shortened,
-    without_pictures,
-    without_results,
-    words_of,
-)
+from pagein.memory.chat_pages import STEPS_OF_VERSION, shortened, without_pictures, without_results, words_of
 from pagein.memory.file_versions import FileVersions
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
@@ -43,7 +37,7 @@ from pagein.model.pool_notes import PoolNote
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft
 from pagein.model.versions import Draft, Provenance, Version
-from pagein.policy.clients.client_prompts import user_words
+from pagein.policy.clients.client_prompts import has_summary, user_words
 from pagein.policy.clients.known_files import NO_TEXTS, changes_unseen, file_deeds
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import OTHER, PROFILES
@@ -91,6 +85,8 @@ class SessionIndex:
                 thread = self._note(thread, entry, note)
             case CompactionEntry(lost=True):
                 thread = replace(thread, texts=NO_TEXTS)
+            case CompactionEntry():
+                thread = replace(thread, retells=True)
             case RequestSent(moment=float() as moment) if entry.at is None:
                 self._now = max(self._now, moment)  # entries of older stores have no times
             case _:
@@ -210,6 +206,7 @@ class SessionIndex:
 
     def _message(self, thread: ThreadState, entry: Entry, message: Message) -> ThreadState:
         words = user_words(message)
+        thread = replace(thread, retells=thread.retells and message.role != "assistant" and not has_summary(message))
         self._summary = self._summary.with_message(message, words)
         if not thread.name:
             thread = replace(thread, name=entry.id)
@@ -356,13 +353,15 @@ class SessionIndex:
         return self._writer.write(request, draft, cause)
 
     def _save_words(self, thread: ThreadState, entry: Entry, words: str) -> ThreadState:
+        if (repeated := thread.repeated(words)) is not None:
+            return replace(thread, user=repeated)
         name = object_name("user", self.name, entry.id, at=self._now)
         draft = text_draft(name, "user", words, origin="user-input", generator="human")
         chat = thread.chat and thread.chat.static(relation="chat")
         told = {"title": title_of(words), "chat_ref": chat, "turn": thread.pages.turn, "session_id": self.name}
         draft, request = replace(draft, metadata=told), request_name("user", self.name, entry.id)
         version = self._writer.write(request, draft, self._cause(entry, "words"))
-        return replace(thread, user=version.static(relation="asked"))
+        return thread.with_words(words, version.static(relation="asked"))
 
     def _save_system_prompt(self, thread: ThreadState, entry: Entry, text: str) -> None:
         name = object_name("system_prompt", self.name, thread.name, at=self._began)

@@ -45,6 +45,14 @@ class TextLines(Sequence[str]):
             return "\n".join(self[start:stop])
         return self._text[sum(map(len, self[:start])) + start :] if start < stop else ""
 
+    def begun(self, start: int, stop: int, room: int) -> list[str]:
+        """Return the lines from one place to another, at the beginning of the text without a split of the rest: there they
+        end with the first line that no longer fits into `room` characters, and that line may be cut.
+        """
+        if start == 0 and not self._split:
+            return self._text[: room + 1].split("\n", stop)[:stop]
+        return self[start:stop]
+
     def _up_to(self, stop: int) -> list[str]:
         """Return the lines of which these many are split, or more."""
         if len(self._split) < min(stop, self._count):

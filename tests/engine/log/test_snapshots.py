@@ -236,7 +236,7 @@ def test_one_that_cannot_be_used_is_none(spoil: Callable[[Path], object], tmp_pa
 
 @pytest.mark.damages_store
 @pytest.mark.parametrize(
-    "deed", ["DELETE FROM entry WHERE number = 2", "UPDATE entry SET codec = codec WHERE number = 2"]
+    "deed", ["DELETE FROM journal WHERE number = 2", "UPDATE journal SET codec = codec WHERE number = 2"]
 )
 def test_an_entry_that_is_changed_or_dropped_takes_the_snapshot_along(deed: str, tmp_path: Path) -> None:
     with opened(tmp_path) as engine:

@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -198,6 +200,17 @@ def test_a_large_file_is_stored_whole_unless_it_holds_a_key(desk: Desk) -> None:
     assert "readcache" in session.read("large.txt").details
     assert "readcache" not in session.read("private.txt").details
     assert stored(desk) == [content.encode()]
+
+
+def test_a_large_file_is_read_at_the_end_of_the_process_too(desk: Desk) -> None:
+    desk.put("large.txt", numbered_text(9_000))
+    code = f"""
+import atexit, pagein
+session = pagein.open({str(desk.store)!r}, workspace={str(desk.folder)!r}).session("late")
+atexit.register(lambda: print("readcache" in session.read("large.txt").details))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 # --- the model's own writes -------------------------------------------------------------------------------------

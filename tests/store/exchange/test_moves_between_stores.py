@@ -54,7 +54,7 @@ def test_a_store_moves_from_sqlite_to_postgres_and_back(kept: PostgresUpkeep, tm
     back.close()
 
 
-@pytest.mark.parametrize("table", ["blob", "entry"])
+@pytest.mark.parametrize("table", ["blob", "journal"])
 def test_numbers_of_rows_that_went_are_not_given_again(tmp_path: Path, table: str) -> None:
     """Others remember by numbers how far they have come; SQLite alone would give the last one twice."""
     store = SqliteUpkeep(tmp_path / "one.pagein")

@@ -5,19 +5,24 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import psycopg
 import pytest
 
 import pagein
 from pagein.errors import BadSetting, StoreError
+from pagein.model.codec import encode_entry
+from pagein.model.entries import Entry, NoteEntry
 from pagein.model.messages import Message, Text
 from pagein.model.names import ContentHash
 from pagein.model.writes import Query
+from pagein.store.postgres.postgres_database import PostgresDatabase
 from pagein.store.postgres.postgres_schema import STEPS, dialect
 from pagein.store.postgres.postgres_store import PostgresStore
+from pagein.store.sql.short_names import entry_key
 from pagein.store.sql.sql_lookups import key_number
-from pagein.store.sql.sqlite_schema import KEY_NUMBER, MIGRATIONS, TARGET_KEY
+from pagein.store.sql.sqlite_schema import ENTRY_KEY, KEY_NUMBER, MIGRATIONS, TARGET_KEY
 from pagein.store.sql.target_keys import target_key
 from pagein.testing.object_store import a_file, object_number, put
 
@@ -86,6 +91,7 @@ def test_every_table_of_the_file_is_in_the_schema(postgres: str, name: str, stor
     connection = sqlite3.connect(":memory:")
     connection.create_function(KEY_NUMBER, 2, key_number)
     connection.create_function(TARGET_KEY, 1, target_key)
+    connection.create_function(ENTRY_KEY, 1, entry_key)
     for _, statements in MIGRATIONS:
         for statement in statements:
             connection.execute(statement)
@@ -93,6 +99,19 @@ def test_every_table_of_the_file_is_in_the_schema(postgres: str, name: str, stor
     wanted = {(table, column[1]) for table in tables for column in connection.execute(f"PRAGMA table_info({table})")}
     connection.close()
     assert {one for one in wanted if one[0] != "sqlite_sequence"} - there == set()
+
+
+def test_entries_of_an_older_schema_move_to_short_forms(postgres: str, name: str) -> None:
+    step = next(place for place, (title, _) in enumerate(STEPS) if "entries in short forms" in title)
+    entries = [Entry(one, None, NoteEntry("n", "{}")) for one in ("ab" * 16, "0123456789abcdef", "x")]
+    with closing(PostgresDatabase(postgres, name, STEPS[:step])) as database, database.open_writer() as rows:
+        for one in entries:
+            values = ("a\\b", one.id, encode_entry(one))
+            rows.execute("INSERT INTO entry(session, id, codec, line) VALUES(?, ?, 0, ?)", values)
+    with closing(PostgresStore(postgres, name)) as store:
+        assert list(store.news("a\\b")) == list(enumerate(entries, start=1))
+        assert store.append("a\\b", [Entry("next", "x", NoteEntry("n", "{}"))]) == 4
+        assert [store.entry("a\\b", one.id) for one in entries] == entries
 
 
 def test_words_of_the_other_dialect_are_changed_and_no_others() -> None:

@@ -27,7 +27,6 @@ from pagein.store.sql.bundle_sources import (
     TEXTS,
     BundleSource,
     head_of,
-    helpful_sources,
     likely_sources,
     sources_in,
 )
@@ -149,8 +148,8 @@ def test_a_delta_against_what_is_in_such_a_bundle_is_read(store: Store) -> None:
 
 def test_sources_that_do_not_help_are_not_used() -> None:
     sources = [BundleSource(LINES, 1, b"", b"".join(pages(range(20))))]
-    assert helpful_sources(pages(range(20)), sources) == tuple(sources)
-    assert helpful_sources(pages(range(20, 40)), sources) == ()
+    made = [bundle_of(ShortContents(dict(enumerate(pages(some)))), sources) for some in (range(20), range(20, 40))]
+    assert [one.sources for one in made] == [sources, ()]
 
 
 def test_a_session_that_is_removed_takes_no_content_along(store: Store) -> None:

@@ -17,7 +17,7 @@ from pagein.store.sql.bundle_sources import BundleSource
 from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, pack_bundle, unpack
 from pagein.store.sql.pinned_texts import ShortContents
 from pagein.store.sql.sql_bundles import BlobBundle, bundle_of
-from pagein.store.sql.sqlite_schema import MIGRATIONS
+from pagein.store.sql.sqlite_schema import BLOB_TABLES, MIGRATIONS
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.object_store import a_file, object_number, put
@@ -201,7 +201,9 @@ def test_a_file_of_an_older_form_is_read_and_bundled_as_it_grows(tmp_path: Path)
         rows.execute("DROP TABLE record_segment")
         rows.execute("DROP INDEX version_in_full")
         rows.execute("DROP TABLE line_segment")
-        rows.execute("DROP INDEX entry_in_full")
+        rows.execute("DROP TABLE journal")
+        rows.execute(next(one for one in BLOB_TABLES if "TABLE entry" in one))
+        rows.execute("CREATE TRIGGER snapshot_dropped AFTER DELETE ON entry BEGIN DELETE FROM snapshot; END")
         rows.execute("DROP TABLE unsealed")
         rows.execute("DROP TABLE answer")
         rows.execute("DROP INDEX version_with_session")

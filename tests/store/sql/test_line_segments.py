@@ -77,7 +77,7 @@ def in_segments(store: Store) -> list[bytes]:
 
 def in_rows(store: Store) -> int:
     with store._database.open_reader() as rows:
-        found = rows.execute("SELECT count(*) FROM entry WHERE length(line) > 0").fetchone()
+        found = rows.execute("SELECT count(*) FROM journal WHERE length(line) > 0").fetchone()
     return 0 if found is None else int(found[0])
 
 
@@ -198,6 +198,21 @@ def test_lines_of_an_older_form_move_in_the_pauses(tmp_path: Path) -> None:
         seal(store)
         assert (list(store.entries("one")), in_rows(store)) == ([*entries, *map(said, range(60, 70))], 0)
         assert store.load_snapshot("one", "form") == (20, b"state")
+
+
+def test_lines_that_moved_leave_no_holes(tmp_path: Path) -> None:
+    path = tmp_path / "one.pagein"
+    with closing(SqliteUpkeep(path)) as store:
+        for turn in range(40):  # alternately, as two sessions at work do
+            store.append(f"s{turn % 2}", [said(20 * turn + one) for one in range(20)])
+        seal(store)
+        with store._database.open_reader() as rows:
+            used = [rows.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count")]
+        store.shrink()
+        with store._database.open_reader() as rows:
+            least = rows.execute("PRAGMA page_count").fetchone()
+    (pages,), (free,), (dense,) = (*used, least)
+    assert pages - free <= 1.3 * dense
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)

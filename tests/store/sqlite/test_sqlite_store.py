@@ -151,7 +151,7 @@ def test_a_checksum_catches_a_flipped_bit(store: SqliteStore, path: Path) -> Non
 
 def test_an_entry_that_cannot_be_read_is_a_value(store: SqliteStore, path: Path) -> None:
     store.append("one", [Entry("a", None, NoteEntry("n", "{}")), Entry("b", "a", NoteEntry("n", "{}"))])
-    _sql(path, "UPDATE entry SET line = ? WHERE id = 'a'", b"{torn")
+    _sql(path, "UPDATE journal SET line = ? WHERE id = CAST('a' AS BLOB)", b"{torn")
     first, second = store.entries("one")
     assert isinstance(first, UnreadableLine)
     assert isinstance(second, Entry)

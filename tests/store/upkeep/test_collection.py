@@ -14,12 +14,12 @@ from pagein.engine.log.pageout import Pager
 from pagein.errors import NotRecallable, StoreError
 from pagein.model.entries import Entry, MessageEntry, NoteEntry
 from pagein.model.identifiers import uuid7
-from pagein.model.messages import Message, Text
+from pagein.model.messages import Message, Text, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
-from pagein.store.upkeep.collection import DAY, NO_BYTES, Retention, collect, plan
+from pagein.store.upkeep.collection import DAY, NO_BYTES, Retention, collect, drop_unneeded, plan
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.blob_store import an_object
 from pagein.testing.desk import Desk, mode_of, numbered_text
@@ -157,6 +157,20 @@ def test_a_hash_is_seen_wherever_it_stands_in_a_journal(store: SqliteUpkeep, bef
     store.append("one", [Entry("a", None, MessageEntry(said))])
     garbage(store, Retention(), NOW, apply=True)
     assert store.has(name)
+
+
+def test_before_objects_are_made_again_only_what_nothing_needs_goes(store: SqliteUpkeep) -> None:
+    stored, named = an_object(store, b"just paged out"), store.put(b"named in words")
+    store.put_objects([(stored, b"just paged out")])
+    store.append("one", [Entry("a", None, MessageEntry(Message("user", (Text(str(named)),))))])
+    result = Message("tool", (ToolResult("call-1", "a result " * 40, "bash"),))
+    store.append("one", [Entry("b", "a", MessageEntry(result))])
+    store.write(Write("1", Draft(id=uuid7(1, bytes(10)), type="note", content="noted", additional={"a": "b"}), 1.0))
+    before = names(store)
+    store.put_many([b"of no use %d" % number for number in range(20)])
+    assert drop_unneeded(store) == 20
+    assert names(store) - {NO_BYTES} == before - {NO_BYTES}
+    assert check_store(store).is_clean
 
 
 # --- what goes ---------------------------------------------------------------------------------------------------
@@ -312,9 +326,10 @@ def test_where_a_journal_cannot_be_read_nothing_is_given_up(store: SqliteUpkeep)
     store.put(b"of no use?")
     store.append("one", [note_entry("a" * 300)])
     with store._database.open_writer() as rows:
-        rows.execute("UPDATE entry SET line = x'00', codec = 1")
+        rows.execute("UPDATE journal SET line = x'00', codec = 1")
     with pytest.raises(StoreError, match="pagein check"):
         garbage(store, ALL, NOW, apply=True)
+    assert drop_unneeded(store) == 0
     assert store.has(ContentHash.of(b"of no use?"))
 
 

@@ -54,7 +54,7 @@ def journal(store: Path) -> list[tuple[int, Entry]]:
 
 def lose(store: Path, *places: int) -> None:
     connection = sqlite3.connect(store)
-    connection.executemany("DELETE FROM entry WHERE number = ?", [(place,) for place in places])
+    connection.executemany("DELETE FROM journal WHERE number = ?", [(place,) for place in places])
     connection.commit()
     connection.close()
     repair_file(store)

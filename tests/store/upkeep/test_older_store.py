@@ -5,6 +5,7 @@ The file has the recordings `claude-code.jsonl`, `codex.jsonl`, `openai-chat.jso
 
 import gzip
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from pagein.store.sql.sql_lines import LINES
+from pagein.store.upkeep.rebuild import rebuilt
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.upkeep_contract import export_all
 from pagein.upkeep import check_store
@@ -23,7 +25,7 @@ from pagein.upkeep import check_store
 OLD = Path(__file__).parents[2] / "fixtures" / "stores" / "whole-records.pagein.gz"
 IN_ROWS = "SELECT count(*) FROM version WHERE length(record) > 0"
 TO_MOVE = f"""SELECT ({IN_ROWS}) + (SELECT count(*) FROM unsealed)
-  + (SELECT count(*) FROM entry WHERE length(line) > 0)"""  # noqa: S608 - constants
+  + (SELECT count(*) FROM journal WHERE length(line) > 0)"""  # noqa: S608 - constants
 MOVE = """
 import sys
 from pathlib import Path
@@ -77,6 +79,34 @@ def test_records_move_to_segments_and_every_answer_stays(path: Path, monkeypatch
         assert rows.execute("SELECT count(session), count(of_session) > 40 FROM version").fetchone() == (0, 1)
         assert rows.execute(TO_MOVE).fetchone() == (0,)
         assert rows.execute("SELECT sum(texts) FROM record_segment").fetchone() == (whole,)
+
+
+@pytest.mark.damages_store  # lines of other sessions
+def test_entries_move_to_short_forms_with_their_numbers_sessions_and_ids(path: Path) -> None:
+    odd = [("a\\b", "0123456789abcdef"), ("a\\b", "x"), ("\0dropped", "900")]
+    with closing(sqlite3.connect(path)) as rows, rows:
+        line = rows.execute("SELECT codec, line FROM entry LIMIT 1").fetchone()
+        for session, name in odd:
+            rows.execute("INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)", (session, name, *line))
+        before = rows.execute("SELECT number, session, id FROM entry ORDER BY number").fetchall()
+    with closing(SqliteUpkeep(path)) as store:
+        listed = [(one.place, one.session, one.id) for one in store.journal_lines()]
+        assert listed == [one for one in before if one[1] != "\0dropped"]
+        assert store.places(0, len(before)) == [(place, session) for place, session, _ in listed]
+        assert store.last_place() == before[-1][0], "the number of a removed entry is not given again"
+        assert [place for place, _ in store.news("a\\b")] == [
+            place for place, session, _ in before if session == "a\\b"
+        ]
+
+
+def test_a_damaged_file_of_an_older_form_keeps_its_entries(path: Path, tmp_path: Path) -> None:
+    with closing(SqliteUpkeep(Path(shutil.copy(path, tmp_path / "whole.pagein")))) as store:
+        before = {name.name: list(store.entries(name.name)) for name in store.sessions()}
+    made = tmp_path / "made.pagein"
+    rebuilt(path, made)
+    with closing(SqliteUpkeep(made)) as store:
+        assert {name.name: list(store.entries(name.name)) for name in store.sessions()} == before
+        assert check_store(store).is_clean
 
 
 @pytest.mark.parametrize("moved", [1, 20, 60])

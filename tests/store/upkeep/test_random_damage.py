@@ -25,7 +25,7 @@ pytestmark = pytest.mark.damages_store
 
 PAGE = 4096
 FAST, ALL = 24, 200
-LATE = Counter({"entry": 60, "session": 1, "life": 1})
+LATE = Counter({"journal": 60, "session": 1, "life": 1, "writer_session": 1})
 """The rows that only the log has."""
 
 
@@ -228,12 +228,13 @@ def test_the_command_says_what_was_lost_and_keeps_the_old_file(
     tmp_path: Path, whole: Whole, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     connection = sqlite3.connect(put(tmp_path / "one", whole.file, b""))
-    (row,) = connection.execute("SELECT max(number) FROM entry WHERE session = 'main'").fetchone()
-    (name,) = connection.execute("SELECT id FROM entry WHERE number = ?", (row,)).fetchone()
+    query = "SELECT max(journal.number) FROM journal JOIN writer_session ON writer_session.number = session WHERE name = 'main'"
+    (row,) = connection.execute(query).fetchone()
+    (name,) = connection.execute("SELECT id FROM journal WHERE number = ?", (row,)).fetchone()
     connection.close()
     path = put(tmp_path / "two", whole.file, b"")
     with path.open("r+b") as handle:
-        at = whole.file.index(name.encode(), whole.file.index(b"SQLite") + 100)
+        at = whole.file.index(name, whole.file.index(b"SQLite") + 100)
         page = at // PAGE
         handle.seek(page * PAGE)
         handle.write(bytes(PAGE))
@@ -248,7 +249,7 @@ def test_the_command_says_what_was_lost_and_keeps_the_old_file(
     answer = json.loads(told)
     assert status == int(not answer["clean"])
     assert answer["kept"] == str(path) + ".damaged-1"
-    assert answer["rows"]["entry"] == whole.rows["entry"] - LATE["entry"]
+    assert answer["rows"]["journal"] == whole.rows["journal"] - LATE["journal"]
     assert {
         name: whole.rows[name] - count for name, count in answer["rows"].items() if whole.rows[name] > count
     } == LATE

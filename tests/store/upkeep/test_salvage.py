@@ -12,6 +12,7 @@ import pytest
 from pagein.errors import BadInput
 from pagein.model.entries import Entry, is_bridge
 from pagein.store.sql.sql_lines import merge_lines
+from pagein.store.upkeep.rebuild import rebuilt
 from pagein.store.upkeep.salvage import tables_of
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
@@ -82,7 +83,8 @@ def test_lines_that_were_taken_out_go_back_to_their_places(lived: LivedIn, tmp_p
             )
     connection = sqlite3.connect(lived.store)
     with connection:
-        connection.executemany("DELETE FROM entry WHERE session = 'main' AND number = ?", [(one,) for one in gone])
+        own = "session = (SELECT number FROM writer_session WHERE name = 'main')"
+        connection.executemany(f"DELETE FROM journal WHERE {own} AND number = ?", [(one,) for one in gone])  # noqa: S608 -- a constant
     connection.close()
     store.stand("main", before[cut - 1][1].id)
     done = import_from(store, str(side))
@@ -94,6 +96,16 @@ def test_lines_that_were_taken_out_go_back_to_their_places(lived: LivedIn, tmp_p
     store.append("main", [before[cut][1], before[-1][1]])
     assert list(store.news("main")) == before
     store.close()
+
+
+def test_a_session_whose_name_is_lost_is_named_by_its_leaf(lived: LivedIn, tmp_path: Path) -> None:
+    with closing(SqliteUpkeep(lived.store)) as store:
+        before = {one.name: list(store.entries(one.name)) for one in store.sessions()}
+    with closing(sqlite3.connect(lived.store)) as rows, rows:
+        rows.execute("DELETE FROM writer_session")
+    rebuilt(lived.store, tmp_path / "made.pagein")
+    with closing(SqliteUpkeep(tmp_path / "made.pagein")) as store:
+        assert {one.name: list(store.entries(one.name)) for one in store.sessions()} == before
 
 
 def test_lines_of_another_store_are_refused(lived: LivedIn, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.versions import Draft, Version
 from pagein.model.writes import Write
+from pagein.store.sql.short_names import entry_key
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.store.upkeep.store_check import CheckReport
 from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
@@ -26,6 +27,7 @@ from pagein.testing.upkeep_contract import export_all, note_entry
 from pagein.upkeep import check_store, repair_store
 
 pytestmark = pytest.mark.damages_store
+MAIN = "session = (SELECT number FROM writer_session WHERE name = 'main')"
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +80,9 @@ def test_an_empty_store_is_clean(tmp_path: Path) -> None:
 def test_checking_changes_nothing(store: SqliteUpkeep, lived: LivedIn) -> None:
     sql(lived.store, "UPDATE blob SET data = x'00' WHERE number % 3 = 0")
     sql(lived.store, "UPDATE session SET leaf = 'nowhere'")
-    before = [sql(lived.store, f"SELECT * FROM {table}") for table in ("blob", "object", "entry", "session")]  # noqa: S608
+    before = [sql(lived.store, f"SELECT * FROM {table}") for table in ("blob", "object", "journal", "session")]  # noqa: S608
     assert not check_store(store).is_clean
-    assert [sql(lived.store, f"SELECT * FROM {table}") for table in ("blob", "object", "entry", "session")] == before  # noqa: S608
+    assert [sql(lived.store, f"SELECT * FROM {table}") for table in ("blob", "object", "journal", "session")] == before  # noqa: S608
 
 
 HARMS = {
@@ -89,9 +91,9 @@ HARMS = {
     "a lost object": ("DELETE FROM object WHERE id = (SELECT id FROM object LIMIT 1)", {"stub"}),
     "an object with other content": ("UPDATE object SET hash = (SELECT max(hash) FROM object) WHERE id = (SELECT min(id) FROM object)", {"stub", "object"}),
     "an object of other length": ("UPDATE object SET chars = chars + 1 WHERE id = (SELECT min(id) FROM object)", {"object"}),
-    "an entry that cannot be unpacked": ("UPDATE entry SET line = x'00', codec = 1 WHERE number = (SELECT max(number) FROM entry)", {"entry"}),
-    "an entry that says nothing": ("UPDATE entry SET line = x'7b746f726e', codec = 0 WHERE number = (SELECT max(number) FROM entry)", {"entry"}),
-    "a lost entry": ("DELETE FROM entry WHERE number = (SELECT min(number) + 3 FROM entry WHERE session = 'main')", {"entry"}),
+    "an entry that cannot be unpacked": ("UPDATE journal SET line = x'00', codec = 1 WHERE number = (SELECT max(number) FROM journal)", {"entry"}),
+    "an entry that says nothing": ("UPDATE journal SET line = x'7b746f726e', codec = 0 WHERE number = (SELECT max(number) FROM journal)", {"entry"}),
+    "a lost entry": (f"DELETE FROM journal WHERE number = (SELECT min(number) + 3 FROM journal WHERE {MAIN})", {"entry"}),  # noqa: S608 -- a constant
     "a session that stands nowhere": ("UPDATE session SET leaf = 'nowhere' WHERE name = 'main'", {"session"}),
     "a version whose record was changed": ("UPDATE version SET record = '{\"type\":\"nope\"}' WHERE sequence = 2", {"version"}),
     "a lost version": ("DELETE FROM version WHERE sequence = 2", {"version"}),
@@ -175,7 +177,10 @@ def test_a_session_without_a_leaf_continues_at_its_last_whole_entry(store: Sqlit
 
 
 def test_a_line_that_a_bridge_takes_the_place_of_is_kept_elsewhere(store: SqliteUpkeep, lived: LivedIn) -> None:
-    sql(lived.store, "UPDATE entry SET line = x'7b746f726e', codec = 0 WHERE number = (SELECT max(number) FROM entry)")
+    sql(
+        lived.store,
+        "UPDATE journal SET line = x'7b746f726e', codec = 0 WHERE number = (SELECT max(number) FROM journal)",
+    )
     # the session stood there, and stands at the bridge now
     assert [(one.kind, one.repaired) for one in repaired(store, lived).findings] == [
         ("session", True),
@@ -190,14 +195,14 @@ def test_a_line_that_a_bridge_takes_the_place_of_is_kept_elsewhere(store: Sqlite
 
 def test_a_journal_that_is_lost_whole_keeps_the_places_of_its_entries(store: SqliteUpkeep, lived: LivedIn) -> None:
     leaf, names = store.leaf("main"), [entry.id for entry in store.entries("main") if isinstance(entry, Entry)]
-    sql(lived.store, "UPDATE entry SET line = x'7b746f726e', codec = 0 WHERE session = 'main'")
+    sql(lived.store, f"UPDATE journal SET line = x'7b746f726e', codec = 0 WHERE {MAIN}")  # noqa: S608 -- a constant
     assert not repaired(store, lived).is_clean
     assert store.leaf("main") == leaf
     assert [entry.id for entry in store.entries("main") if isinstance(entry, Entry)] == names
 
 
 @pytest.mark.parametrize(
-    "harm", ["DELETE FROM entry WHERE number = ?", "UPDATE entry SET line = x'01' WHERE number = ?"]
+    "harm", ["DELETE FROM journal WHERE number = ?", "UPDATE journal SET line = x'01' WHERE number = ?"]
 )
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_entries_behind_a_lost_entry_are_kept(store: SqliteUpkeep, lived: LivedIn, harm: str, share: float) -> None:
@@ -215,11 +220,19 @@ def test_entries_behind_a_lost_entry_are_kept(store: SqliteUpkeep, lived: LivedI
     assert not check_store(store).is_clean
 
 
+def test_a_session_of_which_only_its_place_is_left_stays(store: SqliteUpkeep, lived: LivedIn) -> None:
+    leaf = store.leaf("main")
+    sql(lived.store, f"DELETE FROM journal WHERE {MAIN}")  # noqa: S608 -- a constant
+    repaired(store, lived)
+    left = [one for one in store.entries("main") if isinstance(one, Entry)]
+    assert (store.leaf("main"), [one.id for one in left], [*map(is_bridge, left)]) == (leaf, [leaf], [True])
+
+
 def test_a_repeated_entry_replaces_its_bridge(store: SqliteUpkeep, lived: LivedIn) -> None:
     before = list(store.entries("main"))
     said = before[7]
     assert isinstance(said, Entry)
-    sql(lived.store, "DELETE FROM entry WHERE session = 'main' AND id = ?", said.id)
+    sql(lived.store, f"DELETE FROM journal WHERE {MAIN} AND id = ?", entry_key(said.id))  # noqa: S608 -- a constant
     repaired(store, lived)
     assert list(store.entries("main")) != before
     store.append("main", [said])
@@ -252,9 +265,9 @@ def test_after_any_damage_to_journals_a_second_repair_has_nothing_to_do(
     store: SqliteUpkeep, lived: LivedIn, seed: int
 ) -> None:
     dice = random.Random(seed)  # noqa: S311 - a test's dice
-    numbers = [number for (number,) in sql(lived.store, "SELECT number FROM entry")]
+    numbers = [number for (number,) in sql(lived.store, "SELECT number FROM journal")]
     for number in dice.sample(numbers, 12):
-        harm = dice.choice(["DELETE FROM entry WHERE number = ?", "UPDATE entry SET line = x'01' WHERE number = ?"])
+        harm = dice.choice(["DELETE FROM journal WHERE number = ?", "UPDATE journal SET line = x'01' WHERE number = ?"])
         sql(lived.store, harm, number)
     repaired(store, lived)
     before = export_all(store)

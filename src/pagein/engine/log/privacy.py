@@ -111,7 +111,8 @@ class Privacy:
             return
         if len(self._ahead) >= _AHEAD:  # of files about which nobody asked after all
             self._ahead.clear()
-        self._ahead[document.hash] = _threads.submit(keys_in, document.text)
+        with contextlib.suppress(RuntimeError):  # at the process's end no thread starts: `is_private_file` looks itself
+            self._ahead[document.hash] = _threads.submit(keys_in, document.text)
 
     def is_searching(self, document: Document) -> bool:
         """Return whether a search was begun in this text, and nobody asked for its outcome yet."""

@@ -216,7 +216,8 @@ class SessionLog:
     def turn(self) -> Iterator[None]:
         """Lock the session against other threads and processes, after reading their entries.
 
-        Entries added within are stored at the end. Any exception takes them back. Raises StoreError.
+        Entries added within are stored at the end, those of a turn within a turn with the outer one. Any exception takes
+        them back. Raises StoreError.
         """
         with self.lock:
             before, is_begun, within, mended = self._stand(), False, self._alone, len(self.journal.mended)
@@ -230,7 +231,8 @@ class SessionLog:
                         before, last, is_begun = self._stand(), next(reversed(self.journal.entries), None), True
                         self._alone = True
                         yield
-                        self.keep()
+                        if not within:
+                            self.keep()
                     finally:
                         self.privacy.is_fresh = within
             except BaseException:

@@ -16,7 +16,7 @@ from typing import Final
 from pagein.engine.log.request_draft import Absent, WindowPiece
 from pagein.model.entries import TurnsLeft
 from pagein.model.messages import Block, Message, Text
-from pagein.policy.eviction.session_work import words_of_person
+from pagein.policy.clients.client_prompts import user_words
 from pagein.policy.stubs.turn_stubs import SHORTENED, STEPS, TURNS
 
 _APART: Final = (TURNS, STEPS, SHORTENED)
@@ -33,13 +33,13 @@ def words_said(message: Message) -> str | None:
     """Return a person's words in the message, "" for words no longer known; None for a message without a person's
     words.
 
-    A client may add a text of its own to every message with results: that is nobody's word.
+    A client may add a text of its own to every message with results, or tell that a task ended: those are nobody's words.
     """
     if not is_spoken(message):
         return None
-    texts = [block.text for block in message.blocks if isinstance(block, Text) and block.injected is None]
-    words = "\n".join(filter(None, map(words_of_person, texts)))
-    return None if texts and not words else words
+    is_known = any(isinstance(block, Text) and block.injected is None for block in message.blocks)
+    words = user_words(message)
+    return None if is_known and not words else words
 
 
 def is_apart(injected: str | None) -> bool:

@@ -57,6 +57,11 @@ def is_summary(text: str) -> bool:
     return _SUMMARIES.match(text) is not None
 
 
+def has_summary(message: Message) -> bool:
+    """Return whether a message of the user's side begins with a client's summary."""
+    return message.role == "user" and any(isinstance(one, Text) and is_summary(one.text) for one in message.blocks)
+
+
 def is_client_prompt(text: str) -> bool:
     """Return whether a message of the user's side is the client's own request, summary or command."""
     return _PROMPTS.match(text) is not None

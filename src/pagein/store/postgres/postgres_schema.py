@@ -55,6 +55,9 @@ _KEY_NUMBER: Final = (
 )
 # `target_keys.target_key` in SQL
 _TARGET_KEY: Final = "substr(encode(sha256(convert_to(target, 'UTF8')), 'hex'), 1, 16)"
+# `short_names.entry_key` in SQL
+_ENTRY_KEY: Final = """CASE WHEN id ~ '^[0-9a-f]{32}$' THEN decode(id, 'hex') WHEN octet_length(id) = 16
+  THEN convert_to(id, 'UTF8') || decode('00', 'hex') ELSE convert_to(id, 'UTF8') END"""
 Steps: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 STEPS: Final[Steps] = (
     (
@@ -168,4 +171,28 @@ STEPS: Final[Steps] = (
     ("large bundles", (*map(dialect, UNSEALED),)),
     ("sessions of versions as numbers", (*map(dialect, SESSION_TABLE),)),
     ("bundles with sources", (SOURCED_INDEX,)),
+    # The table of SQLite's step of this name, made of the earlier one, so that the sequence of its numbers goes on.
+    (
+        "sessions and ids of entries in short forms",
+        (
+            """INSERT INTO writer_session(size, name) SELECT length(name), name FROM (
+                 SELECT DISTINCT replace(session, '\\', '\\\\') AS name FROM entry) AS known ON CONFLICT DO NOTHING""",
+            "DROP TABLE snapshot",
+            dialect(SNAPSHOT_TABLE.replace("session TEXT", "session INTEGER")),
+            "DROP TRIGGER snapshot_gone ON entry",
+            "ALTER TABLE entry RENAME TO journal",
+            "ALTER TABLE journal RENAME COLUMN session TO name",
+            "ALTER TABLE journal ADD COLUMN session BIGINT",
+            """UPDATE journal SET session = writer_session.number FROM writer_session
+                 WHERE writer_session.name = replace(journal.name, '\\', '\\\\')""",
+            "ALTER TABLE journal DROP COLUMN name",
+            "ALTER TABLE journal ALTER COLUMN session SET NOT NULL",
+            f"ALTER TABLE journal ALTER COLUMN id TYPE BYTEA USING {_ENTRY_KEY}",
+            "ALTER TABLE journal ADD UNIQUE(session, id)",
+            "CREATE INDEX journal_of_session ON journal(session)",
+            "ALTER INDEX entry_in_full RENAME TO journal_in_full",
+            """CREATE TRIGGER snapshot_gone AFTER DELETE OR UPDATE ON journal
+                 FOR EACH ROW EXECUTE FUNCTION snapshot_gone()""",
+        ),
+    ),
 )

@@ -8,7 +8,7 @@ Rules of this file
 3. A bundle with sources begins with their kinds and numbers. What they tell is the dictionary, in this order.
 4. Lines tell themselves, and arguments of calls as objects have them, without one level of escapes. Texts tell files, without the numbers that
    agents see before the lines. Stored bundles need this: it never changes, or bundles get another codec.
-5. The sources are those of the entries that were followed last: new objects come from them. They count only if a part of the bundle gets much
+5. The sources are those of the entries that were followed last: new objects come from them. They count only if the bundle gets much
    smaller.
 6. A source never changes: before, the bundles that are compressed against it are dissolved (`sql_bundles.free_bundles_on`).
 """
@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Final
 
 from pagein.errors import DamagedBlob
-from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, ZSTD, pack_bundle, unpack
+from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, ZSTD, unpack
 from pagein.store.sql.sql_rows import Rows
 
 LINES: Final = 1
@@ -33,9 +33,6 @@ HEAD: Final = 64
 """Bytes that are enough to read the sources of a bundle."""
 _SEGMENTS: Final = 2
 _BUNDLES: Final = 1
-_SAMPLE: Final = 4
-"""The part of a bundle by which sources are judged."""
-_MUCH_SMALLER: Final = 0.85
 _COUNT: Final = struct.Struct(">B")
 _NAME: Final = struct.Struct(">BQ")
 _MARK: Final = re.compile(rb"\x01(.{32})", re.DOTALL)
@@ -86,15 +83,6 @@ def likely_sources(rows: Rows) -> tuple[BundleSource, ...]:
         except DamagedBlob:
             continue
     return tuple(sources)
-
-
-def helpful_sources(contents: Sequence[bytes], sources: Sequence[BundleSource]) -> tuple[BundleSource, ...]:
-    """Return the sources, if they make a part of these contents much smaller, otherwise none."""
-    sample = contents[: 1 + len(contents) // _SAMPLE]
-    if not sources:
-        return ()
-    alone, against = (len(pack_bundle(sample, base)[0]) for base in (b"", told_by(sources)))
-    return tuple(sources) if against < _MUCH_SMALLER * alone else ()
 
 
 def told_by(sources: Sequence[BundleSource]) -> bytes:

@@ -4,7 +4,7 @@ Rules of this file
 ------------------
 1. A packed record is a zstd frame with `FRAME` as dictionary: records are short, and alike. Whoever reads a record verifies its hash.
 2. A hash in hexadecimal digits takes 33 bytes: the byte 1 and its own bytes. Records are ASCII without control characters, so the byte 1
-   is never part of one.
+   is never part of one. The hash of the version's content is in the row of the version too: here it is the byte 2.
 3. Records are in segments (`sql_segments.py`). In an older store they are in the rows of their versions, packed or as texts.
 """
 
@@ -41,20 +41,28 @@ FRAME: Final = (
 """Texts that most records contain. Stored records need it: it never changes, or the packed form gets another first byte."""
 _LEVEL: Final = 6
 _HASH: Final = re.compile(rb'"([0-9a-f]{64})"')
-_MARK: Final = re.compile(rb"\x01(.{32})", re.DOTALL)
+_MARK: Final = re.compile(rb"\x01(.{32})|\x02", re.DOTALL)
+CONTENT: Final = b"\2"
+"""What a short form has in place of the hash of the content. Other hashes may have this byte, too."""
 _LARGEST: Final = 1 << 32
 _mine: Final = threading.local()
 
 
-def shorten_record(record: str) -> bytes:
-    """Return the short form of a record: hashes as bytes instead of digits."""
-    return _HASH.sub(lambda found: b"\1" + bytes.fromhex(found[1].decode()), record.encode())
+def shorten_record(record: str, content: bytes | None = None) -> bytes:
+    """Return the short form of a record: hashes as bytes instead of digits.
+
+    content: the hash of the version's content, if the row of the version has it
+    """
+    digits = None if content is None else content.hex().encode()
+    return _HASH.sub(
+        lambda found: CONTENT if found[1] == digits else b"\1" + bytes.fromhex(found[1].decode()), record.encode()
+    )
 
 
-def full_record(short: bytes) -> str:
+def full_record(short: bytes, content: bytes | None = None) -> str:
     """Return the record behind a short form, the inverse of `shorten_record`. Raises DamagedBlob."""
     try:
-        return _MARK.sub(lambda mark: b'"%s"' % mark[1].hex().encode(), short).decode()
+        return _MARK.sub(lambda mark: b'"%s"' % (mark[1] or content or b"").hex().encode(), short).decode()
     except UnicodeDecodeError as problem:
         raise DamagedBlob(str(problem)) from problem
 

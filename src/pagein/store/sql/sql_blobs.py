@@ -44,7 +44,7 @@ from pagein.store.sql.sql_bundles import (
     put_bundle,
     waiting_contents,
 )
-from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase
+from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, plain
 
 DEEPEST: Final = 40
 """Maximum length of a delta chain."""
@@ -119,12 +119,12 @@ class SqlBlobs:
         with self._database.open_reader() as rows:
             contents = waiting_contents(rows, lambda number: _load_number(rows, number), rest=rest)
             older = rows.execute("SELECT 1 FROM unsealed LIMIT 1").fetchone() if not contents else None
-            shorts, sources = shorten_contents(rows, contents), likely_sources(rows) if contents else ()
-        if not contents and older is None:
+            shorts, sources = (shorten_contents(rows, contents), likely_sources(rows)) if contents else (None, ())
+        if shorts is None and older is None:
             return 0
-        bundle = bundle_of(shorts, sources)
+        bundle = None if shorts is None else bundle_of(shorts, sources)
         with self._database.open_writer() as rows:
-            return free_older(rows) if older is not None else put_bundle(rows, bundle)
+            return free_older(rows) if bundle is None else put_bundle(rows, bundle)
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         taken: set[ObjectId] = set()
@@ -290,16 +290,6 @@ def raw(name: ContentHash) -> bytes:
 def hash_of_name(kept_name: bytes) -> ContentHash:
     """Decode a stored hash."""
     return ContentHash(bytes(kept_name).hex())
-
-
-def plain(text: str) -> str:
-    """Escape lone surrogates and NUL, which databases refuse, in a name that is never decoded again."""
-    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
-
-
-def plain_names(names: Iterable[str]) -> list[str]:
-    """Escape each of these names as `plain` does."""
-    return [plain(name) for name in names]
 
 
 def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes | None]:

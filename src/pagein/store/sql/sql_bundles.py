@@ -27,7 +27,6 @@ from pagein.store.sql.bundle_sources import (
     TEXTS,
     BundleSource,
     head_of,
-    helpful_sources,
     sources_in,
     told_by,
     unpack_with_sources,
@@ -57,6 +56,7 @@ _SIZE: Final = 1 << 22
 """Bytes of the contents of a bundle: more would be smaller, but a single blob would take longer to read."""
 _PACKED: Final = 1 << 19
 """Stored bytes of waiting blobs that make a bundle. Contents that pack small are versions of one another, and are read faster."""
+_MUCH_SMALLER: Final = 0.85
 REST: Final = 8
 """The part of a bundle that a rest must fill: many small bundles would take more room."""
 _MOST: Final = 4096
@@ -115,14 +115,15 @@ def waiting_contents(rows: Rows, load: Callable[[int], bytes], *, rest: bool = F
 def bundle_of(contents: ShortContents, likely: Sequence[BundleSource] = ()) -> BlobBundle:
     """Compress the contents of blobs.
 
-    likely: sources, to be used if they help
+    likely: sources, to be used if the bundle gets much smaller
     """
     texts = list(contents.contents.values())
-    sources = helpful_sources(texts, likely)
-    packed, places = pack_bundle(texts, told_by(sources))
-    head = head_of(sources) if sources else b""
+    packed, places = pack_bundle(texts)
+    against = pack_bundle(texts, told_by(likely))[0] if likely else packed
+    sources = likely if len(against) < _MUCH_SMALLER * len(packed) else ()
+    stored = head_of(sources) + against if sources else packed
     members = list(zip(contents.contents, places, strict=True))
-    return BlobBundle(ContentHash.of(b"".join(texts)), head + packed, members, contents, sources)
+    return BlobBundle(ContentHash.of(b"".join(texts)), stored, members, contents, sources)
 
 
 def put_bundle(rows: Rows, bundle: BlobBundle) -> int:

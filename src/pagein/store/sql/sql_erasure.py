@@ -33,22 +33,13 @@ from pagein.policy.privacy.erasure import (
 from pagein.policy.privacy.exclusions import Finds
 from pagein.store.sql.packed_bytes import BUNDLE, MEMBER, PINNED, SOURCED
 from pagein.store.sql.packed_records import unpack_record
-from pagein.store.sql.sql_blobs import (
-    OBJECT_COLUMNS,
-    SqlBlobs,
-    hash_of_name,
-    load_blob,
-    object_of_row,
-    plain,
-    put_blob,
-    raw,
-)
+from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, load_blob, object_of_row, put_blob, raw
 from pagein.store.sql.sql_journals import change_line, load_line, remove_blob
 from pagein.store.sql.sql_lines import LINES, with_lines
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full
 from pagein.store.sql.sql_removal import drop_documents
-from pagein.store.sql.sql_rows import Row, Rows, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text, plain
 from pagein.store.sql.sql_versions import IN_SEGMENT, SESSION, put_record, with_records
 from pagein.store.sql.target_keys import target_key
 
@@ -152,8 +143,10 @@ def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | N
 
     A session also loses its knowledge of a rewritten file, with every record that depends on that knowledge.
     """
-    places = rows.execute("SELECT number, session FROM entry ORDER BY number").fetchall()
-    wanted = [(number, str(name)) for number, name in places if session in (None, name) or name == plain(session or "")]
+    query = """SELECT journal.number, name FROM journal JOIN writer_session ON writer_session.number = session
+      ORDER BY journal.number"""
+    places = [(int(number), decode_text(name)) for number, name in rows.execute(query).fetchall()]
+    wanted = [(number, name) for number, name in places if session is None or name == plain(session)]
     paths: dict[str, set[str]] = {}
     for _, name, line in _lines(rows, wanted, done.unread):
         path = telling.touched_path(line)
@@ -176,7 +169,7 @@ def _lines(rows: Rows, wanted: Sequence[tuple[int, str]], unread_ones: list[str]
     """Yield the entries with their sessions and lines, as far as they can be read."""
     for first in range(0, len(wanted), _AT_ONCE):
         names = dict(wanted[first : first + _AT_ONCE])
-        query = f"SELECT number, codec, line FROM entry WHERE number IN ({', '.join('?' * len(names))})"  # noqa: S608 -- question marks
+        query = f"SELECT number, codec, line FROM journal WHERE number IN ({', '.join('?' * len(names))})"  # noqa: S608 -- question marks
         for number, codec, data in with_lines(rows, rows.execute(f"{query} ORDER BY number", tuple(names)).fetchall()):
             try:
                 yield number, names[number], load_line(rows, codec, bytes(data))
@@ -267,17 +260,12 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
         renamed[bytes(object_hash).hex()] = object_hash_of(made).hex
         if before.metadata_view_hash != after.metadata_view_hash:
             renamed[before.metadata_view_hash.hex] = after.metadata_view_hash.hex
+        content_name = None if content is None else bytes.fromhex(content)
         rows.execute(
             "UPDATE version SET object_hash = ?, content_hash = ?, chars = ?, record = ? WHERE sequence = ?",
-            (
-                raw(object_hash_of(made)),
-                None if content is None else bytes.fromhex(content),
-                chars,
-                IN_SEGMENT,
-                sequence,
-            ),
+            (raw(object_hash_of(made)), content_name, chars, IN_SEGMENT, sequence),
         )
-        put_record(rows, sequence, made)
+        put_record(rows, sequence, made, content_name)
         rows.execute("UPDATE request SET asked = ? WHERE asked = ?", (raw(object_hash_of(made)), bytes(object_hash)))
         _told_of_head(rows, document, before, after)
         done.versions += 1

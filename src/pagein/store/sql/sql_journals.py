@@ -23,14 +23,13 @@ from pagein.store.sql.packed_bytes import (
     unpack,
     unpack_line,
 )
+from pagein.store.sql.short_names import OF_SESSION, entry_id, entry_key, session_number, stored_name
 from pagein.store.sql.sql_blobs import (
     SqlBlobs,
     free_member,
     hash_of_name,
     is_shared,
     load_blob,
-    plain,
-    plain_names,
     put_blob,
     raw,
     store_alone,
@@ -42,18 +41,21 @@ from pagein.store.sql.sql_lines import (
     snapshots_of,
     with_lines,
 )
-from pagein.store.sql.sql_rows import Rows
+from pagein.store.sql.sql_rows import Rows, decode_text, plain, plain_names
 
 _AT_ONCE: Final = 500
 """Number of entries fetched per turn of the store."""
 # A lost entry that is appended again gets its old place.
-_APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
-  ON CONFLICT(session, id) DO UPDATE SET codec = excluded.codec, line = excluded.line WHERE entry.codec = {BRIDGE}
+_APPEND: Final = f"""INSERT INTO journal(session, id, codec, line) VALUES(?, ?, ?, ?)
+  ON CONFLICT(session, id) DO UPDATE SET codec = excluded.codec, line = excluded.line WHERE journal.codec = {BRIDGE}
   RETURNING number"""
-_NUMBER: Final = "SELECT number FROM entry WHERE session = ? AND id = ?"
+_NUMBER: Final = "SELECT number FROM journal WHERE session = ? AND id = ?"
+_NEWS: Final = f"SELECT number, codec, line, id FROM journal WHERE {OF_SESSION} AND number > ? ORDER BY number LIMIT ?"  # noqa: S608 -- a constant
+_ONE: Final = f"SELECT number, codec, line FROM journal WHERE {OF_SESSION} AND id = ?"  # noqa: S608 -- a constant
+_SNAPSHOT: Final = f"SELECT place, codec, data FROM snapshot WHERE {OF_SESSION} AND version = ?"  # noqa: S608 -- a constant
 _NOTE_TEXT: Final = """INSERT INTO line_text(blob, entry)
   SELECT number, ? FROM blob WHERE hash = ? ON CONFLICT DO NOTHING"""
-_SHARING: Final = """SELECT number, codec, line FROM entry WHERE number IN (
+_SHARING: Final = """SELECT number, codec, line FROM journal WHERE number IN (
   SELECT entry FROM line_text WHERE blob = (SELECT number FROM blob WHERE hash = ?))"""
 
 
@@ -71,12 +73,13 @@ class SqlJournals(SqlBlobs):
             lines = [retelling.line(line) for line in lines]
         packed = pack_lines(lines)
         with self._database.open_writer() as rows:
-            put_lines(rows, name, ids, lines, packed)
+            number = session_number(rows, stored_name(session))
+            put_lines(rows, number, ids, lines, packed)
             rows.execute(
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
                 (name, ids[-1]),
             )
-            last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (name,)).fetchone()
+            last = rows.execute("SELECT max(number) FROM journal WHERE session = ?", (number,)).fetchone()
         return 0 if last is None else int(last[0])
 
     def bundle_more(self, *, rest: bool = False) -> int:
@@ -102,13 +105,10 @@ class SqlJournals(SqlBlobs):
             with (
                 self._database.open_reader() as rows
             ):  # released between batches, so that others need not wait for a long session
-                page = rows.execute(
-                    "SELECT number, codec, line, id FROM entry WHERE session = ? AND number > ? ORDER BY number LIMIT ?",
-                    (plain(session), after, _AT_ONCE),
-                ).fetchall()
+                page = rows.execute(_NEWS, (stored_name(session), after, _AT_ONCE)).fetchall()
                 found = with_lines(rows, page) if any(len(line) == 0 for _, _, line, _ in page) else page
             for number, codec, line, name in found:
-                yield number, self._entry(number, codec, line, name)
+                yield number, self._entry(number, codec, line, entry_id(bytes(name)))
             if len(found) < _AT_ONCE:
                 return
             after = found[-1][0]
@@ -121,14 +121,15 @@ class SqlJournals(SqlBlobs):
     def latest(self, most: int) -> Sequence[str]:
         with self._database.open_reader() as rows:
             found = rows.execute(
-                "SELECT session, max(number) AS last FROM entry GROUP BY session ORDER BY last DESC LIMIT ?", (most,)
+                """SELECT name, last FROM (SELECT session, max(number) AS last FROM journal GROUP BY session) AS latest
+                   JOIN writer_session ON writer_session.number = session ORDER BY last DESC LIMIT ?""",
+                (most,),
             ).fetchall()
-        return [str(name) for name, _ in found]
+        return [decode_text(name) for name, _ in found]
 
     def entry(self, session: str, name: EntryId) -> Entry | UnreadableLine | None:
         with self._database.open_reader() as rows:
-            query = "SELECT number, codec, line FROM entry WHERE session = ? AND id = ?"
-            found = with_lines(rows, rows.execute(query, (plain(session), plain(name))).fetchall())
+            found = with_lines(rows, rows.execute(_ONE, (stored_name(session), entry_key(name))).fetchall())
         return next((self._entry(number, codec, line, plain(name)) for number, codec, line in found), None)
 
     def _entry(self, number: int, codec: int, data: bytes, name: str) -> Entry | UnreadableLine:
@@ -153,19 +154,19 @@ class SqlJournals(SqlBlobs):
     def keep_snapshot(self, session: str, place: int, version: str, data: bytes) -> None:
         codec, small = pack(data)
         with self._database.open_writer() as rows:
-            known = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (plain(session),)).fetchone()
+            number = session_number(rows, stored_name(session))
+            known = rows.execute("SELECT max(number) FROM journal WHERE session = ?", (number,)).fetchone()
             if known is None or known[0] is None or known[0] < place:
                 return  # the journal was dropped meanwhile
-            rows.execute("DELETE FROM snapshot WHERE session = ?", (plain(session),))
+            rows.execute("DELETE FROM snapshot WHERE session = ?", (number,))
             rows.execute(
                 "INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)",
-                (plain(session), place, version, codec, small),
+                (number, place, version, codec, small),
             )
 
     def load_snapshot(self, session: str, version: str) -> tuple[int, bytes] | None:
         with self._database.open_reader() as rows:
-            query = "SELECT place, codec, data FROM snapshot WHERE session = ? AND version = ?"
-            row = rows.execute(query, (plain(session), version)).fetchone()
+            row = rows.execute(_SNAPSHOT, (stored_name(session), version)).fetchone()
         if row is None:
             return None
         place, codec, data = row
@@ -187,20 +188,21 @@ def load_line(rows: Rows, codec: int, data: bytes) -> bytes:
 
 
 def put_lines(
-    rows: Rows, session: str, entries: Sequence[str], lines: Sequence[bytes], packed: Sequence[PackedLine]
+    rows: Rows, session: int, entries: Sequence[str], lines: Sequence[bytes], packed: Sequence[PackedLine]
 ) -> None:
     """Store the lines of entries, given by their ids.
 
+    session: its number
     packed: the lines with all long texts as blobs. One with the content of an evicted object is packed again.
     """
-    for entry, line, one in zip(entries, lines, packed, strict=True):
+    for key, line, one in zip(map(entry_key, entries), lines, packed, strict=True):
         shares = all(is_shared(rows, name) for name in one.texts)
         made = one if shares else pack_line(line, lambda name: is_shared(rows, name))
-        found = rows.execute(_APPEND, (session, entry, made.codec, made.data)).fetchone()
+        found = rows.execute(_APPEND, (session, key, made.codec, made.data)).fetchone()
         if found is not None:
             put_texts(rows, int(found[0]), made)
         elif made.texts:  # the line is stored already, and a text may be damaged
-            number = rows.execute(_NUMBER, (session, entry)).fetchone()
+            number = rows.execute(_NUMBER, (session, key)).fetchone()
             put_texts(rows, 0 if number is None else int(number[0]), made)
 
 
@@ -210,7 +212,7 @@ def change_line(rows: Rows, number: int, line: bytes, *, without: ContentHash | 
     without: hash of a content that it does not share
     """
     packed = pack_line(line, lambda name: name != without and is_shared(rows, name))
-    rows.execute("UPDATE entry SET codec = ?, line = ? WHERE number = ?", (packed.codec, packed.data, number))
+    rows.execute("UPDATE journal SET codec = ?, line = ? WHERE number = ?", (packed.codec, packed.data, number))
     put_texts(rows, number, packed)
 
 

@@ -5,11 +5,11 @@ from typing import Final
 
 from pagein.store.sql.sql_blobs import SqlBlobs
 from pagein.store.sql.sql_removal import drop_documents, drop_versions
-from pagein.store.sql.sql_rows import encode_text
+from pagein.store.sql.sql_rows import decode_text, encode_text
 from pagein.store.sql.sql_versions import SESSION
 
-NOBODY: Final = "\0dropped"
-"""Session of an entry that only holds a number (see `store.upkeep.sqlite_upkeep`)."""
+_PLACES: Final = """SELECT journal.number, name FROM journal JOIN writer_session ON writer_session.number = session
+  WHERE journal.number > ? ORDER BY journal.number LIMIT ?"""
 
 
 class SqlLayers(SqlBlobs):
@@ -29,18 +29,13 @@ class SqlLayers(SqlBlobs):
             )
 
     def places(self, after: int, most: int) -> Sequence[tuple[int, str]]:
-        query = "SELECT number, session FROM entry WHERE number > ? ORDER BY number LIMIT ?"
-        while True:
-            with self._database.open_reader() as rows:
-                found = rows.execute(query, (after, most)).fetchall()
-            told = [(int(place), str(session)) for place, session in found if session != NOBODY]
-            if told or len(found) < most:
-                return told
-            after = found[-1][0]
+        with self._database.open_reader() as rows:
+            found = rows.execute(_PLACES, (after, most)).fetchall()
+        return [(int(place), decode_text(name)) for place, name in found]
 
     def last_place(self) -> int:
         with self._database.open_reader() as rows:
-            found = rows.execute("SELECT max(number) FROM entry").fetchone()
+            found = rows.execute("SELECT max(number) FROM journal").fetchone()
         return 0 if found is None or found[0] is None else int(found[0])
 
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:

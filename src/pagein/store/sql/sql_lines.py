@@ -31,7 +31,7 @@ LINES: Final = Segments(
 )
 """The short forms of lines. They are read one after the other, so their segments are large."""
 _AT_ONCE: Final = 500
-_IN_FULL: Final = f"""SELECT number, line FROM entry WHERE length(line) > 0 AND codec = {FRAMED} AND number > ?
+_IN_FULL: Final = f"""SELECT number, line FROM journal WHERE length(line) > 0 AND codec = {FRAMED} AND number > ?
   ORDER BY number LIMIT {_AT_ONCE}"""  # noqa: S608 -- constants
 _NUMBER, _CODEC, _LINE = 0, 1, 2
 
@@ -55,20 +55,22 @@ def with_lines(rows: Rows, found: Sequence[Row]) -> list[Row]:
 
 def line_of(rows: Rows, number: int) -> tuple[int, bytes] | None:
     """Return the codec and the data of the line of an entry; None for a missing entry."""
-    found = rows.execute("SELECT number, codec, line FROM entry WHERE number = ?", (number,)).fetchall()
+    found = rows.execute("SELECT number, codec, line FROM journal WHERE number = ?", (number,)).fetchall()
     return None if not found else (int((row := with_lines(rows, found)[0])[_CODEC]), bytes(row[_LINE]))
 
 
-def line_sizes(rows: Rows) -> Counter[str]:
-    """Return the stored bytes of the lines in segments, by session. A line takes its share of its segment."""
-    alone = "SELECT session, sum(length(data)) FROM line_segment JOIN entry ON number = first WHERE texts = 1 GROUP BY session"
-    sizes = Counter({str(name): int(size) for name, size in rows.execute(alone).fetchall()})
+def line_sizes(rows: Rows) -> Counter[int]:
+    """Return the stored bytes of lines, by the number of the session. A line takes its share of its segment."""
+    alone = "SELECT session, sum(length(data)) FROM line_segment JOIN journal ON number = first WHERE texts = 1 GROUP BY session"
+    sizes: Counter[int] = Counter()
+    for query in ("SELECT session, sum(length(line)) FROM journal GROUP BY session", alone):
+        sizes.update({int(session): int(size) for session, size in rows.execute(query).fetchall()})
     for first, last, texts, size in rows.execute(
         "SELECT first, last, texts, length(data) FROM line_segment WHERE texts > 1"
     ).fetchall():
-        counts = "SELECT session, count(*) FROM entry WHERE number >= ? AND number <= ? GROUP BY session"
-        for name, count in rows.execute(counts, (first, last)).fetchall():
-            sizes[str(name)] += size * count // texts
+        counts = "SELECT session, count(*) FROM journal WHERE number >= ? AND number <= ? GROUP BY session"
+        for session, count in rows.execute(counts, (first, last)).fetchall():
+            sizes[int(session)] += size * count // texts
     return sizes
 
 
@@ -85,9 +87,16 @@ def merge_lines(rows: Rows, *, rest: bool = False) -> int:
     if len(found) < min(_AT_ONCE, LINES.most) and sum(len(line) for _, line in found) * LINES.ratio < least:
         return LINES.merge(rows, least)
     snapshots = _snapshots(rows, [number for number, _ in found])
+    again: list[Row] = []
     for number, data in found:
         LINES.put_packed(rows, number, bytes(data))  # a damaged one stays as damaged as it was
-        rows.execute("UPDATE entry SET line = ? WHERE number = ?", (IN_SEGMENT, number))
+        moved = rows.execute(
+            "DELETE FROM journal WHERE number = ? RETURNING number, session, id, codec", (number,)
+        ).fetchall()
+        again += moved
+    # rows that shrank would leave holes that nothing fills
+    for row in again:
+        rows.execute("INSERT INTO journal(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)", (*row, IN_SEGMENT))
     keep_snapshots(rows, snapshots)
     return len(found)
 
@@ -99,7 +108,7 @@ def _snapshots(rows: Rows, numbers: Iterable[int]) -> list[Row]:
 def snapshots_of(rows: Rows, number: int) -> list[Row]:
     """Return the snapshot of the session of an entry. A change of the entry drops it, also a change that says the same."""
     query = """SELECT session, place, version, codec, data FROM snapshot
-      WHERE session = (SELECT session FROM entry WHERE number = ?)"""
+      WHERE session = (SELECT session FROM journal WHERE number = ?)"""
     return rows.execute(query, (number,)).fetchall()
 
 

@@ -43,9 +43,9 @@ from pagein.store.sql.sql_versions import (
     merge_records,
     put_record,
     select_versions,
-    session_number,
     shorten_sessions,
     version_in,
+    writer_number,
 )
 from pagein.store.sql.target_keys import target_key
 
@@ -242,16 +242,17 @@ def _append_version(rows: Rows, write: Write, sealed: SealedDraft, current: Vers
 
 def _put_row(rows: Rows, document: int, version: Version) -> None:
     who = (version.writer.kind, version.writer.reason)
+    content = None if version.content_hash is None else raw(version.content_hash)
     rows.execute(
         """INSERT INTO version(sequence, document, number, at, object_hash, content_hash, chars, record, of_session, writer, reason)
            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             *(version.sequence, document, version.number, version.at, raw(version.object_hash)),
-            *(None if version.content_hash is None else raw(version.content_hash), version.chars),
-            *(IN_SEGMENT, session_number(rows, version.writer.session), *map(encode_text, who)),
+            *(content, version.chars),
+            *(IN_SEGMENT, writer_number(rows, version.writer.session), *map(encode_text, who)),
         ),
     )
-    put_record(rows, version.sequence, version.record)
+    put_record(rows, version.sequence, version.record, content)
 
 
 def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> bool:

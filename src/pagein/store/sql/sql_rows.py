@@ -5,7 +5,7 @@ SQLite, NUL too in PostgreSQL) are stored escaped: `encode_text` and `decode_tex
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
@@ -65,6 +65,16 @@ def encode_text(text: str) -> str:
 def decode_text(text: str) -> str:
     """Decode a stored text."""
     return _ESCAPED.sub(_unescape, text) if "\\" in text else text
+
+
+def plain(text: str) -> str:
+    """Escape lone surrogates and NUL, which databases refuse, in a name that is never decoded again."""
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def plain_names(names: Iterable[str]) -> list[str]:
+    """Escape each of these names as `plain` does."""
+    return [plain(name) for name in names]
 
 
 def _escape(match: re.Match[str]) -> str:

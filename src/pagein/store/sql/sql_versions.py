@@ -6,7 +6,8 @@ from typing import Final
 from pagein.errors import CallerError, DamagedBlob
 from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
-from pagein.store.sql.packed_records import RECORDS, full_record, shorten_record, unpack_record
+from pagein.store.sql.packed_records import CONTENT, RECORDS, full_record, shorten_record, unpack_record
+from pagein.store.sql.short_names import session_number
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
 SESSION: Final = (
@@ -21,7 +22,9 @@ RECORD: Final = VERSION.split(", ").index("record")
 """The place of the record in a row of a version."""
 _AT_ONCE: Final = 500
 _WITH_SESSION: Final = "SELECT sequence, session FROM version WHERE session IS NOT NULL ORDER BY sequence LIMIT ?"
-_IN_FULL: Final = "SELECT sequence, record FROM version WHERE length(record) > 0 ORDER BY sequence LIMIT ?"
+_IN_FULL: Final = (
+    "SELECT sequence, record, content_hash FROM version WHERE length(record) > 0 ORDER BY sequence LIMIT ?"
+)
 
 
 def select_versions(rows: Rows, wanted: str, values: Sequence[object]) -> list[Row]:
@@ -40,16 +43,22 @@ def with_records(rows: Rows, found: Sequence[Row], sequence: int = 0, record: in
         return list(found)
     shorts = RECORDS.load(rows, absent)
     gone = {one for one in absent if one not in shorts and not _is_stored(rows, one)}
+    contents = _contents(rows, [one for one, short in shorts.items() if CONTENT in short])
     return [
-        row if row[sequence] not in shorts else (*row[:record], _full(shorts[row[sequence]]), *row[record + 1 :])
+        row
+        if (short := shorts.get(row[sequence])) is None
+        else (*row[:record], _full(short, contents.get(row[sequence])), *row[record + 1 :])
         for row in found
         if row[sequence] not in gone
     ]
 
 
-def put_record(rows: Rows, sequence: int, record: str) -> None:
-    """Store the record of a version in a segment. The version's row has `IN_SEGMENT` instead."""
-    RECORDS.put(rows, sequence, shorten_record(record))
+def put_record(rows: Rows, sequence: int, record: str, content: bytes | None) -> None:
+    """Store the record of a version in a segment. The version's row has `IN_SEGMENT` instead.
+
+    content: the hash of the content, as the version's row has it
+    """
+    RECORDS.put(rows, sequence, shorten_record(record, content))
 
 
 def merge_records(rows: Rows) -> int:
@@ -57,34 +66,28 @@ def merge_records(rows: Rows) -> int:
     found = rows.execute(_IN_FULL, (_AT_ONCE,)).fetchall()
     if not found:
         return RECORDS.merge(rows)
-    for sequence, stored in found:
+    for sequence, stored, content in found:
         try:
-            RECORDS.put(rows, sequence, shorten_record(unpack_record(stored)))
+            put_record(rows, sequence, unpack_record(stored), None if content is None else bytes(content))
         except DamagedBlob:
             RECORDS.put_packed(rows, sequence, bytes(stored))  # damaged as before
         rows.execute("UPDATE version SET record = ? WHERE sequence = ?", (IN_SEGMENT, sequence))
     return len(found)
 
 
-def session_number(rows: Rows, session: str | None) -> int | None:
+def writer_number(rows: Rows, session: str | None) -> int | None:
     """Return the number of a session in the rows of versions, which is stored now if it is new. None for no session."""
-    return None if session is None else _number_of(rows, encode_text(session))
+    return None if session is None else session_number(rows, encode_text(session))
 
 
 def shorten_sessions(rows: Rows) -> int:
     """Store numbers in place of the sessions of some versions of an older store. Return the number of versions."""
     found = rows.execute(_WITH_SESSION, (_AT_ONCE,)).fetchall()
-    numbers = {name: _number_of(rows, name) for name in {name for _, name in found}}
+    numbers = {name: session_number(rows, name) for name in {name for _, name in found}}
     for sequence, name in found:
         values = (numbers[name], sequence)
         rows.execute("UPDATE version SET of_session = ?, session = NULL WHERE sequence = ?", values)
     return len(found)
-
-
-def _number_of(rows: Rows, name: str) -> int:
-    rows.execute("INSERT INTO writer_session(size, name) VALUES(?, ?) ON CONFLICT DO NOTHING", (len(name), name))
-    ((number,),) = rows.execute("SELECT number FROM writer_session WHERE name = ?", (name,)).fetchall()
-    return int(number)
 
 
 def version_in(row: Row) -> Version:
@@ -107,8 +110,18 @@ def _is_stored(rows: Rows, sequence: int) -> bool:
     return rows.execute("SELECT 1 FROM version WHERE sequence = ?", (sequence,)).fetchone() is not None
 
 
-def _full(short: bytes) -> str | bytes:
+def _contents(rows: Rows, sequences: Sequence[int]) -> dict[int, bytes]:
+    """Return the hashes of the contents of versions that have one."""
+    found: dict[int, bytes] = {}
+    for first in range(0, len(sequences), _AT_ONCE):
+        some = sequences[first : first + _AT_ONCE]
+        query = f"SELECT sequence, content_hash FROM version WHERE content_hash IS NOT NULL AND sequence IN ({', '.join('?' * len(some))})"  # noqa: S608 -- question marks
+        found.update((int(sequence), bytes(content)) for sequence, content in rows.execute(query, some).fetchall())
+    return found
+
+
+def _full(short: bytes, content: bytes | None) -> str | bytes:
     try:
-        return full_record(short)
+        return full_record(short, content)
     except DamagedBlob:
         return IN_SEGMENT

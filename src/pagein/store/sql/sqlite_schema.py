@@ -71,6 +71,8 @@ KEY_NUMBER: Final = "key_number"
 """The function of `sql_lookups.key_number` in SQL, which the migration needs."""
 TARGET_KEY: Final = "target_key"
 """The function of `target_keys.target_key` in SQL, likewise."""
+ENTRY_KEY: Final = "entry_key"
+"""The function of `short_names.entry_key` in SQL, likewise."""
 LOOKUP_TABLES: Final = (
     # key: a number for a lookup key of a newest version (`sql_lookups.py`)
     """CREATE TABLE lookup(
@@ -148,6 +150,23 @@ LINE_TABLES: Final = (
 """The lines of journals, by the numbers of their entries (`sql_lines.py`)."""
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
+JOURNAL_TABLE: Final = (
+    # session: the number of its name. id: `short_names.entry_key`. As texts, these took half of the room of the journals.
+    """CREATE TABLE journal(
+         number INTEGER PRIMARY KEY, session INTEGER NOT NULL, id BLOB NOT NULL, codec INTEGER NOT NULL,
+         line BLOB NOT NULL, UNIQUE(session, id))""",
+    "CREATE INDEX journal_of_session ON journal(session)",
+    "CREATE INDEX journal_in_full ON journal(number) WHERE length(line) > 0",
+)
+MOVED_ENTRIES: Final = (
+    """INSERT OR IGNORE INTO writer_session(size, name) SELECT length(name), name FROM (
+         SELECT DISTINCT replace(session, '\\', '\\\\') AS name FROM entry WHERE session <> char(0) || 'dropped')""",
+    f"""INSERT OR IGNORE INTO journal(number, session, id, codec, line)
+          SELECT number, coalesce((SELECT number FROM writer_session WHERE name = replace(session, '\\', '\\\\')), 0),
+            {ENTRY_KEY}(id), codec, line FROM entry ORDER BY number""",  # noqa: S608 -- a constant
+    "DROP TABLE entry",
+)
+"""The statements that move the entries of an older store to `journal`."""
 
 MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (
@@ -254,6 +273,20 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("sessions of versions as numbers", SESSION_TABLE),
     # Bundles that are compressed against what journals say: an earlier pagein could not read them.
     ("bundles with sources", (SOURCED_INDEX,)),
+    (
+        "sessions and ids of entries in short forms",
+        (
+            *JOURNAL_TABLE,
+            *MOVED_ENTRIES,
+            "DROP TABLE snapshot",
+            SNAPSHOT_TABLE.replace("session TEXT", "session INTEGER"),
+            *(
+                f"""CREATE TRIGGER journal_{deed.lower()}d AFTER {deed} ON journal BEGIN
+                 DELETE FROM snapshot WHERE session = old.session; END"""  # noqa: S608 -- constants
+                for deed in ("DELETE", "UPDATE")
+            ),
+        ),
+    ),
 )
 
 

@@ -22,8 +22,9 @@ from threading import get_ident
 from typing import Final
 
 from pagein.errors import StoreError
+from pagein.store.sql.short_names import entry_key
 from pagein.store.sql.sql_lookups import key_number
-from pagein.store.sql.sqlite_schema import KEY_NUMBER, STORE, TARGET_KEY, Schema
+from pagein.store.sql.sqlite_schema import ENTRY_KEY, KEY_NUMBER, STORE, TARGET_KEY, Schema
 from pagein.store.sql.target_keys import target_key
 from pagein.store.sql.turn_queue import TurnLock
 from pagein.store.sqlite.readonly_file import is_refusal, open_readonly
@@ -284,12 +285,18 @@ def _upgrade_schema(connection: sqlite3.Connection, label: str, schema: Schema) 
         raise StoreError(f"{label} was written by a newer pagein (schema {done}, this one knows {known})")
     connection.execute(f"PRAGMA application_id={schema.mark}")
     connection.execute("CREATE TABLE IF NOT EXISTS migration(number INTEGER PRIMARY KEY, name TEXT NOT NULL)")
-    connection.create_function(KEY_NUMBER, 2, key_number, deterministic=True)
-    connection.create_function(TARGET_KEY, 1, target_key, deterministic=True)
+    add_functions(connection)
     for number, (name, statements) in enumerate(schema.migrations[done:], start=done + 1):
         for statement in statements:
             connection.execute(statement)
         connection.execute("INSERT INTO migration(number, name) VALUES(?, ?)", (number, name))
+
+
+def add_functions(connection: sqlite3.Connection) -> None:
+    """Give a connection the functions that the statements of migrations call."""
+    connection.create_function(KEY_NUMBER, 2, key_number, deterministic=True)
+    connection.create_function(TARGET_KEY, 1, target_key, deterministic=True)
+    connection.create_function(ENTRY_KEY, 1, entry_key, deterministic=True)
 
 
 def _check_version(connection: sqlite3.Connection, label: str, schema: Schema) -> None:

@@ -132,15 +132,33 @@ def collect(store: WholeStore, planned: CollectionPlan) -> CollectionPlan:
         sizes = store.blob_sizes()
         needs = _needs(store.journal_lines(planned.place), sizes)
         orphans = planned.objects.difference(needs.objects)
-        needed = set(store.contents()).union(*needs.blobs.values())
-        needed |= {one.content for one in store.paged_objects() if one.id not in orphans and one.kind != EXPIRED}
-        blobs = planned.blobs - needed
+        blobs = planned.blobs - _needed(store, needs, orphans)
         store.drop_sessions([one.name for one in planned.sessions])
         store.drop_objects(sorted(orphans))
         store.drop_blobs(sorted(blobs))
         blobs = frozenset(name for name in blobs if not store.has(name))
     freed = sum(sizes.get(name, 0) for name in blobs) + sum(one.size for one in planned.sessions)
     return replace(planned, objects=orphans, blobs=blobs, freed=freed)
+
+
+def drop_unneeded(store: WholeStore) -> int:
+    """Remove the content that nothing needs, and return the number of blobs. If a line cannot be read, all content stays.
+
+    Objects that are made again then store their contents anew, in the order of the journals, which takes less room.
+    """
+    with store.exclusive():
+        sizes = store.blob_sizes()
+        try:
+            needs = _needs(store.journal_lines(), sizes)
+        except StoreError:
+            return 0
+        return store.drop_blobs(sorted(sizes.keys() - _needed(store, needs, ()) - {NO_BYTES}))
+
+
+def _needed(store: WholeStore, needs: _Needs, orphans: Container[ObjectId]) -> set[ContentHash]:
+    """Return the content that journals, the history of objects, or evicted objects other than orphans need."""
+    needed = set(store.contents()).union(*needs.blobs.values())
+    return needed | {one.content for one in store.paged_objects() if one.id not in orphans and one.kind != EXPIRED}
 
 
 def _needs(lines: Iterable[JournalLine], known: Iterable[ContentHash]) -> _Needs:

@@ -12,7 +12,7 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, object_ids_in
 from pagein.model.store_inventory import OWN_JOURNAL, KeptSession
 from pagein.ports import JournalStore
-from pagein.store.sql.sql_blobs import plain
+from pagein.store.sql.sql_rows import plain
 from pagein.store.upkeep.store_check import CheckRun, guard_check
 
 

@@ -15,7 +15,7 @@ _HOLDING: Final = (
     "alone",
     "line_text",
     "object",
-    "entry",
+    "journal",
     "line_segment",
     "version",
     "writer_session",
@@ -42,7 +42,7 @@ class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlErasure):
             yield
 
     def _take_number(self, rows: Rows, place: int) -> None:
-        sequence = "pg_get_serial_sequence('entry', 'number')"
+        sequence = "pg_get_serial_sequence('journal', 'number')"
         known = f"coalesce(pg_sequence_last_value({sequence}::regclass), 0)"
         rows.execute(f"SELECT setval({sequence}, ?) WHERE {known} < ?", (place, place)).fetchall()
 

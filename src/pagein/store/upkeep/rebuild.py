@@ -22,6 +22,7 @@ from pagein.model.versions import Version
 from pagein.model.writes import keys_of
 from pagein.store.sql.packed_bytes import FRAMED
 from pagein.store.sql.packed_references import unpack_all_references
+from pagein.store.sql.short_names import NOBODY, entry_key, stored_name
 from pagein.store.sql.sql_blobs import load_blob
 from pagein.store.sql.sql_journals import note_texts
 from pagein.store.sql.sql_lines import IN_SEGMENT, with_lines
@@ -29,9 +30,10 @@ from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_references import put_references, reference_in
 from pagein.store.sql.sql_rows import decode_text, encode_text
 from pagein.store.sql.sql_versions import RECORD, VERSION, version_in, with_records
-from pagein.store.sql.sqlite_schema import APPLICATION_ID
+from pagein.store.sql.sqlite_schema import APPLICATION_ID, MOVED_ENTRIES
 from pagein.store.sql.target_keys import target_key
 from pagein.store.sqlite.readonly_file import LOG
+from pagein.store.sqlite.sqlite_database import add_functions
 from pagein.store.upkeep.salvage import (
     LOG_TORN,
     MissingRow,
@@ -92,6 +94,7 @@ def _map_file(path: Path) -> Iterator[Bytes]:
 
 def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
     with contextlib.closing(sqlite3.connect(made, isolation_level=None)) as rows:
+        add_functions(rows)
         rows.execute("PRAGMA journal_mode=OFF")
         rows.execute("PRAGMA synchronous=OFF")
         rows.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -107,6 +110,9 @@ def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
             if not count_of(rows, table):
                 rows.execute(statement)
         _mark_missing_entries(rows, done)
+        for statement in MOVED_ENTRIES:
+            rows.execute(statement)
+        _name_sessions(rows)
         if not unpack_all_references(rows) or "reference_segment" in done.torn:
             done.torn.add("reference")
             rows.execute("DELETE FROM reference_segment")
@@ -126,10 +132,10 @@ def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
 def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None:
     """Mark the places of missing entries, and restore the names of sessions, which an index has too."""
     for one in done.missing:
-        if one.table == "entry":
+        if one.table in ("entry", "journal"):
             rows.execute(
                 # its line may be in a segment
-                "INSERT OR IGNORE INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
+                f"INSERT OR IGNORE INTO {one.table}(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
                 (one.row, one.key["session"], one.key["id"], FRAMED, IN_SEGMENT),
             )
         elif one.table == "writer_session":
@@ -137,8 +143,23 @@ def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None
             rows.execute("INSERT OR IGNORE INTO writer_session VALUES(?, ?, ?)", (one.row, len(name), name))
 
 
+def _name_sessions(rows: sqlite3.Connection) -> None:
+    """Name the sessions of entries whose names are lost: by the leaf of a session, which is one of its entries, or by the number."""
+    query = (
+        "SELECT DISTINCT session FROM journal WHERE session NOT IN (SELECT number FROM writer_session) AND session <> ?"
+    )
+    lost = [int(number) for (number,) in rows.execute(query, (NOBODY,)).fetchall()]
+    leaves = rows.execute("SELECT name, leaf FROM session").fetchall() if lost else []
+    for number in lost:
+        own = {bytes(key) for (key,) in rows.execute("SELECT id FROM journal WHERE session = ?", (number,)).fetchall()}
+        names = [str(name) for name, leaf in leaves if entry_key(leaf) in own]
+        for name in map(stored_name, (*names, f"session {number}, whose name is lost")):
+            taken = "INSERT OR IGNORE INTO writer_session(number, size, name) VALUES(?, ?, ?)"
+            rows.execute(taken, (number, len(name), name))
+
+
 def _note_texts(rows: sqlite3.Connection) -> None:
-    query = "SELECT number, codec, line FROM entry WHERE number > ? ORDER BY number LIMIT ?"
+    query = "SELECT number, codec, line FROM journal WHERE number > ? ORDER BY number LIMIT ?"
     page: Sequence[tuple[int, int, bytes]] = rows.execute(query, (-1, _AT_ONCE)).fetchall()
     while page:
         for number, codec, line in with_lines(rows, page):
@@ -183,11 +204,15 @@ def _derive(rows: sqlite3.Connection, torn: set[str]) -> None:
     (last,) = rows.execute("SELECT coalesce(max(sequence), 0) FROM version").fetchone()
     rows.execute("UPDATE tally SET sequence = max(sequence, ?)", (last,))
     # evicted objects of a dropped session stay, so an object does not prove that its session exists
-    known = "SELECT name FROM session UNION SELECT session FROM entry"
+    known = "SELECT name FROM session"
     if "life" in torn:
         known += " UNION SELECT session FROM object"
-    rows.execute(
-        f"INSERT OR IGNORE INTO life(session, touched) SELECT name, CAST(strftime('%s') AS INTEGER) FROM ({known})"  # noqa: S608 -- constants
+    names = {str(name) for (name,) in rows.execute(known).fetchall()}
+    of_entries = "SELECT name FROM writer_session WHERE number IN (SELECT session FROM journal)"
+    names.update(decode_text(name) for (name,) in rows.execute(of_entries).fetchall())
+    rows.executemany(
+        "INSERT OR IGNORE INTO life(session, touched) VALUES(?, CAST(strftime('%s') AS INTEGER))",
+        [(name,) for name in sorted(names)],
     )
     rows.execute(
         """INSERT INTO paged(id, at) SELECT id, CAST(strftime('%s') AS INTEGER) FROM object

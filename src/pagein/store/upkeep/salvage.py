@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pagein.store.sql.sqlite_schema import MIGRATIONS
+from pagein.store.sql.sqlite_schema import MIGRATIONS, MOVED_ENTRIES
 from pagein.store.upkeep.sqlite_pages import Pages, Row, Value
 
 _FIRST_ROW: Final = re.compile(r"INSERT INTO (\w+) VALUES")
@@ -42,6 +42,8 @@ _DERIVED: Final = frozenset(
         "tally",
     )
 )
+# The table of entries has the first name in older stores.
+_ENTRIES: Final = frozenset(("entry", "journal"))
 # Tables with changing rows; of several states the last counts. Rows of other tables are written only once.
 _CHANGING: Final = frozenset(("session", "life", "document", "tally", "reference"))
 
@@ -143,10 +145,12 @@ def make_empty_tables(made: sqlite3.Connection) -> tuple[dict[str, str], list[st
         for statement in statements:
             verb = statement.split(maxsplit=2)[:2]
             if verb == ["CREATE", "TRIGGER"]:
-                triggers.append(statement)
+                if " ON entry " not in statement:  # a table of older stores, that is gone at the end
+                    triggers.append(statement)
             elif found := _FIRST_ROW.match(statement):
                 begins[found[1]] = statement
-            elif verb[0] not in ("INSERT", "UPDATE"):  # these would migrate content of an older schema
+            # these would migrate content of an older schema
+            elif verb[0] not in ("INSERT", "UPDATE") and statement not in MOVED_ENTRIES:
                 made.execute(statement)
         made.execute("INSERT INTO migration VALUES(?, ?)", (number, name))
     return begins, triggers
@@ -201,7 +205,7 @@ class _SalvagePass:
         for name, table in self._tables.items():
             if name in roots:
                 self._take(table, roots[name])
-            else:
+            elif name not in _ENTRIES or _ENTRIES.isdisjoint(roots):
                 self._done.torn.add(name)
         missing = [one for table in self._tables.values() for one in self._rows_missing(table, roots)]
         self._reach_others(roots)

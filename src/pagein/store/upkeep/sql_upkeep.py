@@ -7,7 +7,6 @@ Rules of this file
    has another key's tag; its bare record stays, so that recall reports *expired* and not *never existed*.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -20,16 +19,18 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
 from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER, PINNED, PackedLine, pack_line, texts_in
+from pagein.store.sql.short_names import OF_SESSION, entry_id, entry_key, session_number, stored_name
 from pagein.store.sql.sql_answers import answers_in_numbers, answers_in_texts
-from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row, plain
+from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row
 from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_journals import load_line, put_texts, remove_blob
-from pagein.store.sql.sql_layers import NOBODY
 from pagein.store.sql.sql_lines import LINES, line_sizes, with_lines
-from pagein.store.sql.sql_rows import Row, Rows
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, plain
 from pagein.store.sql.sql_versions import SESSION
 
 _PAGE: Final = 500
+_LINES: Final = """SELECT journal.number, codec, line, name, id FROM journal JOIN writer_session ON writer_session.number = session
+  WHERE journal.number > ? ORDER BY journal.number LIMIT ?"""
 # a member of a bundle takes its share of the bundle
 _MEMBERS: Final = """SELECT member.hash, length(bundle.data) / share.members
   FROM (SELECT base, count(*) AS members FROM blob WHERE codec IN (?, ?) GROUP BY base) AS share
@@ -42,12 +43,13 @@ class SqlUpkeep(SqlBlobs):
 
     def sessions(self) -> Sequence[KeptSession]:
         with self._database.open_reader() as rows:
-            sizes = Counter(_table(rows, "SELECT session, sum(length(line)) FROM entry GROUP BY session"))
-            sizes.update(line_sizes(rows))
+            known = rows.execute("SELECT number, name FROM writer_session").fetchall()
+            taken = line_sizes(rows)
+            sizes = {decode_text(name): taken[number] for number, name in known if number in taken}
             leaves = _table(rows, "SELECT name, leaf FROM session")
             touched = _table(rows, "SELECT session, touched FROM life")
             ended = _table(rows, "SELECT session, ended FROM life")
-        names = sorted({*sizes, *leaves, *touched} - {NOBODY})
+        names = sorted({*sizes, *leaves, *touched})
         return tuple(
             KeptSession(
                 name,
@@ -72,11 +74,10 @@ class SqlUpkeep(SqlBlobs):
         return {hash_of_name(name): int(size) for name, size in (*found, *members)}
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
-        query = "SELECT number, codec, line, session, id FROM entry WHERE number > ? ORDER BY number LIMIT ?"
         while True:
             with self._database.open_reader() as rows:
-                page = with_lines(rows, rows.execute(query, (after, _PAGE)).fetchall())
-                lines = [_line(rows, *row) for row in page if row[3] != NOBODY]
+                page = with_lines(rows, rows.execute(_LINES, (after, _PAGE)).fetchall())
+                lines = [_line(rows, *row) for row in page]
             yield from lines
             if not page:
                 return
@@ -103,12 +104,12 @@ class SqlUpkeep(SqlBlobs):
         with self._database.open_writer() as rows:
             shared = partial(is_shared, rows)
             packed = PackedLine(BRIDGE, line, {}) if is_bridge(entry) else pack_line(line, shared)
-            taken = (place, plain(session), plain(entry.id))
+            taken = (place, session_number(rows, stored_name(session)), entry_key(entry.id))
             _drop_entries(rows, "number = ? OR (session = ? AND id = ?)", taken)
             self._take_number(rows, place)
             rows.execute(
-                "INSERT INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
-                (place, plain(session), plain(entry.id), packed.codec, packed.data),
+                "INSERT INTO journal(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
+                (*taken, packed.codec, packed.data),
             )
             put_texts(rows, place, packed)
 
@@ -123,7 +124,7 @@ class SqlUpkeep(SqlBlobs):
         with self._database.open_writer() as rows:
             self._hold_numbers(rows)
             for name in map(plain, names):
-                _drop_entries(rows, "session = ?", (name,))
+                _drop_entries(rows, OF_SESSION, (stored_name(name),))
                 rows.execute("DELETE FROM session WHERE name = ?", (name,))
                 rows.execute("DELETE FROM life WHERE session = ?", (name,))
                 made = f"UPDATE version SET writer = ? WHERE {SESSION} = ? AND writer = ?"  # noqa: S608 -- a constant
@@ -170,14 +171,15 @@ def _table(rows: Rows, query: str) -> dict[str, Any]:
 
 def _drop_entries(rows: Rows, wanted: str, values: Sequence[object]) -> None:
     """Delete the entries that meet a condition, with their lines."""
-    found = rows.execute(f"SELECT number FROM entry WHERE {wanted}", values).fetchall()  # noqa: S608 -- constants
+    found = rows.execute(f"SELECT number FROM journal WHERE {wanted}", values).fetchall()  # noqa: S608 -- constants
     LINES.drop(rows, [int(number) for (number,) in found])
-    rows.execute(f"DELETE FROM entry WHERE {wanted}", values)  # noqa: S608 -- constants
+    rows.execute(f"DELETE FROM journal WHERE {wanted}", values)  # noqa: S608 -- constants
 
 
-def _line(rows: Rows, number: int, codec: int, data: bytes, session: str, entry_id: str) -> JournalLine:
+def _line(rows: Rows, number: int, codec: int, data: bytes, name: str, key: bytes) -> JournalLine:
+    session, entry = decode_text(name), entry_id(bytes(key))
     try:
         line = load_line(rows, codec, bytes(data))
-        return JournalLine(number, session, line, id=entry_id, texts=tuple(texts_in(codec, bytes(data))))
+        return JournalLine(number, session, line, id=entry, texts=tuple(texts_in(codec, bytes(data))))
     except DamagedBlob:
-        return JournalLine(number, session, bytes(data), damaged=True, id=entry_id)
+        return JournalLine(number, session, bytes(data), damaged=True, id=entry)

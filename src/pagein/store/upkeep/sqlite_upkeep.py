@@ -8,9 +8,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from pagein.errors import StoreError
+from pagein.store.sql.short_names import NOBODY, entry_key
 from pagein.store.sql.sql_blobs import put_blob, raw
 from pagein.store.sql.sql_erasure import SqlErasure
-from pagein.store.sql.sql_layers import NOBODY
 from pagein.store.sql.sql_rows import Rows
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.collection import NO_BYTES
@@ -47,14 +47,14 @@ class SqliteUpkeep(SqliteStore, SqlUpkeep, SqlErasure):
         return (*(str(row[0]) for row in rows if row[0] != "ok"), *([of_log] if of_log else ()))
 
     def _hold_numbers(self, rows: Rows) -> None:
-        found = rows.execute("SELECT max(number) FROM entry").fetchone()
+        found = rows.execute("SELECT max(number) FROM journal").fetchone()
         last = None if found is None else found[0]
         if last is not None:
             rows.execute(
-                "INSERT INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, 0, x'')",
-                (last + 1, NOBODY, str(last + 1)),
+                "INSERT INTO journal(number, session, id, codec, line) VALUES(?, ?, ?, 0, x'')",
+                (last + 1, NOBODY, entry_key(str(last + 1))),
             )
-            rows.execute("DELETE FROM entry WHERE session = ? AND number <= ?", (NOBODY, last))
+            rows.execute("DELETE FROM journal WHERE session = ? AND number <= ?", (NOBODY, last))
 
     def _hold_blob_numbers(self, rows: Rows) -> None:
         put_blob(rows, b"")

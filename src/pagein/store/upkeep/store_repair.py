@@ -23,7 +23,7 @@ from pagein.model.store_inventory import JournalLine
 from pagein.model.version_hash import encode_content
 from pagein.policy.stubs.result_stubs import description
 from pagein.ports import WholeStore
-from pagein.store.sql.sql_blobs import plain
+from pagein.store.sql.sql_rows import plain
 from pagein.store.upkeep.journal_check import JournalDamage, check_journals
 from pagein.store.upkeep.store_check import CheckReport, CheckRun
 
@@ -181,5 +181,7 @@ def _stand(store: WholeStore, name: str) -> None:
         return  # a bridge has restored the leaf
     if entries:
         store.stand(name, entries[-1].id)
+    elif leaf is not None:  # nothing is left but where it stood
+        store.put_entry(name, store.last_place() + 1, bridge(leaf, None))
     else:
         store.drop_sessions([name])
