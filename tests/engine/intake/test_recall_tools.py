@@ -235,9 +235,23 @@ def test_a_known_agent_gets_them_with_the_first_request_that_is_stored_without_t
     assert turn(engine, ("hi", "so", "read this. " * 200, "yes", "and this. " * 300), api) == ("peek", "search")
 
 
-def test_they_wait_for_the_first_eviction_where_the_provider_stored_more_than_was_expected(engine: Engine) -> None:
-    assert turn(engine, ("read this. " * 300,), usage=Usage(fresh=0, written=1100, output=9)) == ()
-    assert turn(engine, ("read this. " * 300, "yes", "and this. " * 900)) == ()
+def test_a_known_agent_recalls_by_its_shell_where_the_provider_stored_more_than_was_expected(engine: Engine) -> None:
+    first = "read this. " * 300
+    assert turn(engine, (first,), usage=Usage(fresh=0, written=1100, output=9)) == ()
+    assert turn(engine, (first, "yes", "and this. " * 900), usage=Usage(read=1100, written=3000, output=9)) == ()
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": lines(3000)}
+    said = [
+        {"role": "user", "content": first},
+        {"role": "assistant", "content": "yes"},
+        {"role": "user", "content": "and this. " * 900},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]
+    given = body("anthropic", model="claude-sonnet-4-5", messages=said)
+    prepared = engine.prepare(given, "anthropic", at=9.0, hint="one", offers=OFFERS)
+    assert prepared.offered == ()
+    assert [f"Run `pagein peek {one.object_id}`" in one.stub for one in prepared.previewed] == [True]
 
 
 def test_a_conversation_that_is_compacted_to_less_than_the_cache_stores_begins_without_them(engine: Engine) -> None:

@@ -16,8 +16,10 @@ from pagein.providers.wire.request_body import Envelope
 
 _USUAL: Final = 2.85
 """Bytes of a token in the prompts of Claude models, as recorded."""
-_MOST: Final = 4.0
+_MOST: Final = 5.0
 """Bytes of a token at most, in a first prompt as a whole: English prose has about 4, code and JSON fewer."""
+_LEAST: Final = 2.0
+"""Bytes of a token at least, in a prompt as a whole."""
 _MARGIN: Final = 1.15
 """How many more bytes a token of the news may have than a token of the prompt before it."""
 _WRAPPER: Final = 100
@@ -31,6 +33,13 @@ def is_below(model: str, prompt: int) -> bool:
     return paid is not None and 0 < prompt < paid.cache.min_prefix
 
 
+def is_surely_below(envelope: Envelope, script: Transcript, model: str) -> bool:
+    """Return whether the cache cannot store a prompt that begins anew, and storing costs more than sending."""
+    paid = newest_prices(model) if model else None
+    whole = sum(map(len, (*_front(envelope), *script.raws)))
+    return paid is not None and paid.write_5m > 1.0 and whole / _LEAST < paid.cache.min_prefix
+
+
 def is_surely_stored(envelope: Envelope, script: Transcript, trail: RequestTrail, known: int, model: str) -> bool:
     """Return whether the cache can store the client's prompt, or storing it costs no more than sending it.
 
@@ -42,14 +51,17 @@ def is_surely_stored(envelope: Envelope, script: Transcript, trail: RequestTrail
     if paid is None or paid.write_5m <= 1.0:
         return True
     behind = script.units[known].first if known < len(script.units) else len(script.raws)
-    front = (bytes(envelope.fields[name]) for name in ("tools", *SYSTEM_FIELDS) if name in envelope.fields)
-    before, news = (*front, *script.raws[:behind]), _size(script.raws[behind:], _WRAPPER)
+    before, news = (*_front(envelope), *script.raws[:behind]), _size(script.raws[behind:], _WRAPPER)
     if known and trail.answered is not None and not trail.is_open and trail.answered.usage.prompt:
         told = trail.answered.usage.prompt
         tokens = told + news / max(_USUAL, _MARGIN * _size(before) / told)
     else:
         tokens = (_size(before, _WRAPPER) + news) / _MOST
     return tokens >= paid.cache.min_prefix
+
+
+def _front(envelope: Envelope) -> Iterable[bytes]:
+    return (bytes(envelope.fields[name]) for name in ("tools", *SYSTEM_FIELDS) if name in envelope.fields)
 
 
 def _size(raws: Iterable[bytes], wrapper: int = 0) -> int:

@@ -13,7 +13,8 @@ Rules of this file
    too: they lift no prompt over the cache's minimum (`cache_minimum`). Any other client with a small first prompt gets
    them with the first request in which they weigh next to nothing. If the provider may have cached something by then,
    they come with the first eviction. That voids the cache once, and is part of the price of that decision (`Begins`).
-   A conversation that the client compacted to less than the minimum begins without them. Tools that do more than
+   A known agent with a shell recalls by its shell there.
+   A conversation that the client compacted to surely less than the minimum begins without them. Tools that do more than
    recall are there at once: the user has asked for them.
 6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known
    agent's shell.
@@ -97,7 +98,7 @@ def recall_of(
     settled: Settled,
     *,
     may_be_cached: Callable[[], bool] = lambda: True,
-    anew: bool = False,
+    leaves: Callable[[], bool] = lambda: False,
     is_stored: Callable[[], bool] = lambda: True,
 ) -> RecallOffer:
     """Return the recall tools and the recall way of a client's request.
@@ -105,24 +106,24 @@ def recall_of(
     offers: the available tools; empty if the user wants no tools any more; None if recall is the caller's own business.
     settled: the choice journaled on the branch.
     may_be_cached: returns whether the provider may have cached anything of the branch.
-    anew: whether the client began the conversation anew, so that the tools may leave it.
+    leaves: returns whether the client began the conversation anew with a prompt that surely is too small for the cache.
     is_stored: returns whether the request has its price without the tools too (`cache_minimum`).
     """
     if offers is None or (offers and not settled and _tells_nothing(envelope, script)):
         return RecallOffer(settled=settled)
     if not offers:
         return RecallOffer(settled=settled, way=_other_way(envelope, script))
-    leaves = anew and bool(settled) and is_agents(envelope) and not _do_more(offers) and not is_stored()
-    if isinstance(settled, tuple) and not leaves:
+    if isinstance(settled, tuple) and not (settled and leaves() and is_agents(envelope) and not _do_more(offers)):
         return _with(settled, settled, envelope, script)
     if not is_agents(envelope):
         return RecallOffer(settled=settled, way=_other_way(envelope, script) if settled is None else None)
     is_free = settled is None or not may_be_cached()
     if is_free and not _is_small(envelope, offers, is_stored):
         return _with(tuple(offers), settled, envelope, script, notes=(note_of(offers),))
-    begins = _begins(tuple(offers), envelope.api)
     notes: tuple[Note, ...] = () if settled == LATER else (ToolsLaterNote(),)
-    return RecallOffer(settled=settled, notes=notes, begins=begins)
+    shell = None if is_free else _other_way(envelope, script)
+    begins = _begins(tuple(offers), envelope.api) if shell is None else None
+    return RecallOffer(settled=settled, notes=notes, way=shell or TOOLS, begins=begins)
 
 
 def split_offers(
