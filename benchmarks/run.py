@@ -1,10 +1,11 @@
-"""Every benchmark, as ratios and counts. `make bench` runs it; nothing here is a test.
+"""Run the benchmarks and print ratios and counts. `make bench` runs all of them; nothing here is a test.
 
 python benchmarks/run.py            all of them
-python benchmarks/run.py replay     those whose name holds a word
+python benchmarks/run.py replay     those whose name contains a word
 python benchmarks/run.py --json     one JSON object instead of a table
 """
 
+import argparse
 import importlib.util
 import json
 import sys
@@ -30,17 +31,21 @@ def benchmarks() -> dict[str, Callable[[], dict[str, float]]]:
 
 
 def main(arguments: list[str]) -> None:
-    words = [word for word in arguments if not word.startswith("--")]
+    """Run the benchmarks that the arguments choose."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", help="run only benchmarks whose name contains one of these words")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    asked = parser.parse_args(arguments)
     results = {}
     for name, measure in benchmarks().items():
-        if words and not any(word in name for word in words):
+        if asked.words and not any(word in name for word in asked.words):
             continue
         results[name] = measure()
-        if "--json" not in arguments:
+        if not asked.json:
             print(name)
             for figure, value in results[name].items():
                 print(f"  {figure:58} {value:12.3f}")
-    if "--json" in arguments:
+    if asked.json:
         print(json.dumps(results))
 
 
