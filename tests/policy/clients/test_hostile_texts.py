@@ -80,6 +80,9 @@ def test_tools_may_be_anything(value: object) -> None:
         "1\tx\n" * 100_000,
         "\nIMPORTANT: The file content has been truncated.\nStatus: Showing lines 1-2 of 3 total lines.\nAction: " + "\n" * 400_000,
         "\n... [" + "9" * 400_000,
+        "The file " + " has been updated. All occurrences of 'x' were successfully replaced with 'a'." * 4_000,
+        "The file x has been updated. All occurrences of '"
+        + "' were successfully replaced with '.<system-reminder></system-reminder>" * 5_000,
     ],
 )  # fmt: skip
 def test_no_text_takes_long(profile: str, text: str) -> None:
@@ -88,4 +91,6 @@ def test_no_text_takes_long(profile: str, text: str) -> None:
         call = ToolCall("c", name, '{"file_path":"a","filePath":"a","path":"a","command":"cat a","cmd":"cat a"}')
         PROFILES[profile].lines_shown(call, ToolResult("c", text))
         PROFILES[profile].is_failure(call, ToolResult("c", text))
+    PROFILES[profile].verified.match(text)
+    PROFILES[profile].altered.search(text)
     assert time.process_time() - began < 60  # hours, where it is not linear

@@ -51,10 +51,13 @@ CLAUDE_CODE: Final = Profile(
     ),
     empty=re.compile(r"<system-reminder>Warning: the file exists but the contents are empty\.</system-reminder>"),
     verified=re.compile(  # not the result of an edit on a file that "had been modified on disk since you last read it"
-        r"(?:The file [^\n]+ has been updated(?: successfully\.|\. All occurrences (?:of '.*' )?were successfully replaced"
-        r"(?: with '.*')?\.)(?: \(file state is current in your context[^\n)]*\))?"
+        # linear in time: the first part is atomic, and the tail begins at one place
+        r"(?>The file [^\n]+? has been updated)(?:"
+        r" successfully\.(?: \(file state is current in your context[^\n)]*\))?"
         r"\s*(?:<system-reminder>.*</system-reminder>\s*)?\Z"
-        r"|The file [^\n]+ has been updated\. Here's the result of running `cat -n` on a snippet|Applied \d+ edits? to )",
+        r"|\. All occurrences .*(?:'|were successfully replaced)\.(?: \(file state is current in your context[^\n)]{0,200}\))?\s*\Z"
+        r"|\. Here's the result of running `cat -n` on a snippet)"
+        r"|Applied \d+ edits? to ",
         re.DOTALL,
     ),
     altered=re.compile(r"\bThe user modified your proposed changes before accepting them\."),
