@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -68,17 +68,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pagein.store.sql.sql_bundles._SIZE", 1 << 15)
     monkeypatch.setattr("pagein.store.sql.sql_bundles._PACKED", 1 << 13)
     monkeypatch.setattr("pagein.store.sql.sql_lines.LINES", replace(LINE_SEGMENTS, most=20))
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, schema: Callable[[], str]) -> Iterator[Store]:
-    store: Store
-    if request.param == "sqlite":
-        store = SqliteUpkeep(tmp_path / "one.pagein")
-    else:
-        store = PostgresUpkeep(request.getfixturevalue("postgres"), f"sources_{schema()}")
-    yield store
-    store.close()
 
 
 def seal(store: Store) -> None:

@@ -1,7 +1,7 @@
 """Journal lines in segments: every line as it was appended, in less room, and nothing left of what is erased or removed."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -41,17 +41,6 @@ def shown(number: int, text: str) -> Entry:
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pagein.store.sql.sql_lines.LINES", replace(LINES, most=TOGETHER))
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, schema: Callable[[], str]) -> Iterator[Store]:
-    store: Store
-    if request.param == "sqlite":
-        store = SqliteUpkeep(tmp_path / "one.pagein")
-    else:
-        store = PostgresUpkeep(request.getfixturevalue("postgres"), f"lines_{schema()}")
-    yield store
-    store.close()
 
 
 def seal(store: Store) -> None:

@@ -1,7 +1,7 @@
 """Contents in bundles without the hashes of their references: the same bytes, whatever happens to what they refer to."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -33,17 +33,6 @@ Store = SqliteUpkeep | PostgresUpkeep
 def small_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pagein.store.sql.sql_bundles._SIZE", 1 << 13)
     monkeypatch.setattr("pagein.store.sql.sql_bundles._PACKED", 1 << 11)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, schema: Callable[[], str]) -> Iterator[Store]:
-    store: Store
-    if request.param == "sqlite":
-        store = SqliteUpkeep(tmp_path / "one.pagein")
-    else:
-        store = PostgresUpkeep(request.getfixturevalue("postgres"), f"pins_{schema()}")
-    yield store
-    store.close()
 
 
 def seal(store: Store) -> None:
