@@ -1,8 +1,10 @@
 """Sessions of prose go on through the gateway at three times the window of a provider that refuses what is too long."""
 
+import asyncio
 import io
 import json
 import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -39,15 +41,31 @@ ANSWER = "It depends on what one takes for granted, as ever." * 20
 
 
 def answered(asked: ProviderCall) -> list[Any]:
-    """Prose; where the user asks for it, a recall of what left last."""
+    """Prose; where the user asks for it, a recall of what left first, by the tool or the command that its stub names."""
     text = json.dumps(asked.body)
-    if "RECALL" not in text or "peeked" in text or '"peek' not in text:
+    if "RECALL" not in text:
         return [{"text": ANSWER}]
     last = json.dumps(items_of(json.dumps(asked.body).encode(), asked.api)[-1])
     if "RECALL" not in last:
-        return [{"text": "peeked"}]
-    found = re.findall(r"\[pagein: (pg-[0-9a-f]{8}-[0-9a-f]{8}) \|", text)
-    return [{"tool": "peek", "args": {"id": found[0]}}]
+        return [{"text": "peeked" if "Question 0.0: why is that so?" in last else f"got {last}"}]
+    named, command = re.findall(r"(pg-[0-9a-f]{8}-[0-9a-f]{8}) \|.*?(pagein peek|peek\()", text)[0]
+    if command == "pagein peek":
+        return [{"tool": "Bash", "args": {"command": f"pagein peek {named}"}}]
+    return [{"tool": "peek", "args": {"id": named}}]
+
+
+async def run_shell_calls(reply: Wire, talk: Talk, store: Path) -> bool:
+    """Run the shell commands of an answer in Anthropic's format as a client does; return whether there were any."""
+    calls = [one for one in reply.get("content", ()) if one["type"] == "tool_use"]
+    for call in calls:
+        words = [sys.executable, "-m", *call["input"]["command"].split(), "--store", str(store)]
+        child = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
+        shown, _ = await child.communicate()
+        assert child.returncode == 0
+        talk.items.append({"role": "assistant", "content": reply["content"]})
+        result = {"type": "tool_result", "tool_use_id": call["id"], "content": shown.decode()}
+        talk.items.append({"role": "user", "content": [result]})
+    return bool(calls)
 
 
 def said_in(reply: Wire, api: Api) -> str:
@@ -100,7 +118,10 @@ def test_a_session_of_prose_goes_on_at_three_times_its_window(api: Api, tmp_path
                 assert direct == 400, "sent as it is, it is far too long"
                 assert re.search("too long|maximum context length|exceeds the context window", json.dumps(why))
                 status, reply = await sent(http, one.url, talk)
-                assert status == 200
+                assert status == 200, reply
+                if await run_shell_calls(reply, talk, tmp_path / "s.pagein"):
+                    status, reply = await sent(http, one.url, talk)
+                    assert status == 200, reply
                 assert said_in(reply, api).endswith("peeked")
             calls = [record for record in provider.requests if record.path in PATHS.values()]
             assert [record.refused for record in calls if record.refused] == ["window"], "but for the one sent as it is"
