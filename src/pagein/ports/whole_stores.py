@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from pagein.model.entries import Entry, EntryId
+from pagein.model.links import LastingLink
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
@@ -63,6 +64,13 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
 
     def requests(self) -> Iterator[tuple[str, int]]:
         """Return the id of each executed request, with the sequence of the version in its answer."""
+        ...
+
+    def lasting_links(self, object_id: str) -> Sequence[LastingLink]:
+        """Return the references of all versions of an object, each once for the versions in a row that have it.
+
+        Raises StoreError if one of them is damaged.
+        """
         ...
 
     def put_version(self, write: Write, number: int) -> bool:
