@@ -96,11 +96,18 @@ def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None
     key = store.secret()
     with store.exclusive():
         store.bury(tombstone(text, key) for text in texts)
-        Indexer(store).drop(store)
-        told = store.retell(key, finder(texts, shortened=True))
+        indexer = Indexer(store)
+        dropped: list[frozenset[str] | None] = []
+        told = store.retell(
+            key, finder(texts, shortened=True), lambda sessions: dropped.append(indexer.drop_of(store, sessions))
+        )
+        for one in dropped:
+            if one is None:
+                drop_unneeded(store)
+            elif one:
+                indexer.follow_again(one)
         _begin_anew(store, told)
-        drop_unneeded(store)
-    Indexer(store).catch_up()
+    indexer.catch_up()
     _count(done, told)
     _clean(store, done, file, log, texts)
     _search(store, done, file, log, texts)
@@ -285,8 +292,7 @@ def _contents(store: ForgettingStore) -> Iterator[tuple[str, bytes]]:
         with contextlib.suppress(StoreError):  # named already
             yield f"content {name.hex}", store.get(name)
     for line in store.journal_lines():
-        entry = decode_entry(line.line)
-        yield f"entry {entry.id if isinstance(entry, Entry) else line.place} of session {line.session}", line.line
+        yield f"entry {line.place} of session {line.session}", line.line
     for stored in store.paged_objects():
         yield f"object {stored.id}", stored.description.encode("utf-8", "surrogatepass")
     for version in _versions(store):

@@ -15,7 +15,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, TypeAlias
 
 from pagein.engine.log.journal import entry_name
@@ -29,7 +29,7 @@ from pagein.model.entries import Entry, NoteEntry
 from pagein.model.layer_report import LayerReport
 from pagein.model.memory_notes import OpenChatsNote
 from pagein.model.messages import UnreadableLine
-from pagein.ports import LayerStore, Progress, WholeStore
+from pagein.ports import ForgettingStore, LayerStore, Progress, WholeStore
 
 LAYER: Final = "memory"
 FORM: Final = "7"
@@ -42,6 +42,7 @@ _AT_ONCE: Final = 64
 """Entries followed in one transaction, at most."""
 _LONGEST_TURN: Final = 0.02
 """Seconds after which a transaction ends."""
+_PAGE: Final = 1_000
 _OPEN: Final = 24
 """Sessions whose state is kept in memory."""
 
@@ -130,6 +131,35 @@ class Indexer:
         with self._turn, store.exclusive():
             return self._drop_from(store)
 
+    def drop_of(self, store: ForgettingStore, sessions: Collection[str] | None) -> frozenset[str] | None:
+        """Drop the objects of sessions with entries that change, and of those that depend on them, for `follow_again`.
+
+        Return these sessions. None if all objects were dropped, because it is not known what depends on them, or `sessions` is None.
+        """
+        with self._turn, store.exclusive():
+            told = None if sessions is None else {one for one in sessions if is_session(one) or one in (FILES, ORDERS)}
+            is_few = told is not None and self._place() and told.isdisjoint((FILES, ORDERS))
+            together = store.drop_together(told, _OPEN) if told and is_few else frozenset() if is_few else None
+            if together is None:
+                self._drop_from(store)
+            self._forget_states()
+            return together
+
+    def follow_again(self, sessions: Collection[str]) -> None:
+        """Make the objects of sessions again, whose objects were dropped, up to the place that was followed."""
+        with self._turn, self._store.exclusive():
+            last, place = self._place(), 0
+            readers: dict[str, Iterator[Placed]] = {}
+            self._machines.catch_up()
+            while page := self._store.places(place, _PAGE):
+                for at, session in page:
+                    if at <= last and session == ORDERS:
+                        self._save_again(at, sessions)
+                    elif at <= last and session in sessions:
+                        self._follow_session(session, at, readers)
+                place = page[-1][0]
+            self._note_open_chats(sessions)
+
     def _drop_from(self, store: LayerStore) -> int:
         dropped = store.drop_objects_of(*DERIVED)
         store.set_layer(LAYER, 0, FORM)
@@ -210,14 +240,24 @@ class Indexer:
         if not isinstance(note, OpenChatsNote):
             carry_out(self._store, entry)
             return ()
-        state = self._state(note.session)
-        for place, one in self._store.news(note.session, state.place):  # nothing, if the state is kept in memory
+        return self._save_chats(at, note.session, entry.id)
+
+    def _save_again(self, at: int, sessions: Collection[str]) -> None:
+        """Carry out an order to save the open chats of one of some sessions. Objects with other orders are not made again alone."""
+        _, entry = next(self._store.news(ORDERS, at - 1))
+        note = entry.body.note if isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) else None
+        if isinstance(entry, Entry) and isinstance(note, OpenChatsNote) and note.session in sessions:
+            self._save_chats(at, note.session, entry.id)
+
+    def _save_chats(self, at: int, session: str, order: str) -> tuple[str, ...]:
+        state = self._state(session)
+        for place, one in self._store.news(session, state.place):  # nothing, if the state is kept in memory
             if place > at:
                 break
             if isinstance(one, Entry):
                 state.follow(place, one)
-        state.save_open_chats(entry.id)
-        return (note.session,)
+        state.save_open_chats(order)
+        return (session,)
 
     def _write_sighting(self, at: int) -> None:
         """Give a file the version that a look at the disk told."""

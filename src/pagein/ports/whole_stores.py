@@ -1,6 +1,6 @@
 """Interfaces to a store, as export, import, check, garbage collection and erasure use it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -115,10 +115,16 @@ class ForgettingStore(WholeStore, Protocol):
         """Record tombstones of erased texts. Every process on the store then reloads its sessions."""
         ...
 
-    def retell(self, key: bytes, finds: Callable[[str], Sequence[PrivateSpan]]) -> Retold:
+    def retell(
+        self,
+        key: bytes,
+        finds: Callable[[str], Sequence[PrivateSpan]],
+        drop: Callable[[Collection[str] | None], object] = lambda _: None,
+    ) -> Retold:
         """Rewrite every record with a matching span, without the span.
 
-        key: the store's secret
+        key: the store's secret. drop: called before versions and entries are rewritten, with the sessions that have one to be rewritten;
+        None if objects of any session may change. It drops the objects that are made again.
         """
         ...
 
@@ -126,6 +132,13 @@ class ForgettingStore(WholeStore, Protocol):
         """Erase everything said in a session, and its evicted results.
 
         Content needed by other sessions stays for them.
+        """
+        ...
+
+    def drop_together(self, sessions: Collection[str], most: int) -> frozenset[str] | None:
+        """Delete the objects that follow from the journals of sessions, and of all that share objects with them. Return these sessions.
+
+        None, with nothing deleted, if they are more than `most`, or if anything else decides how their objects come out.
         """
         ...
 

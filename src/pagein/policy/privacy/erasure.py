@@ -11,7 +11,7 @@ import contextlib
 import hmac
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final
@@ -86,8 +86,8 @@ class ErasedTexts:
                 by_beginning = self._by_window.setdefault(min(one.chars, _WINDOW), {})
                 by_beginning.setdefault(one.beginning, []).append(one)
         for window, known in self._by_window.items():
-            for start, fingerprint in _roll_fingerprints(text, window, _base(self.key)):
-                for one in known.get(fingerprint, ()):
+            for start, fingerprint in _find_fingerprints(text, window, _base(self.key), known):
+                for one in known[fingerprint]:
                     end = start + one.chars
                     if end <= len(text) and digest_of(self.key, text[start:end]) == one.digest:
                         yield PrivateSpan(start, end, FORGOTTEN)
@@ -180,13 +180,17 @@ class EntryRedaction:
     gone: frozenset[str] = frozenset()
     wholly: bool = False
 
+    def concerns(self, line: bytes) -> bool:
+        """Return whether a line may change: whether a text, or the name of a content or of an object without one, is in it."""
+        text = line.decode("utf-8", "surrogateescape")
+        return self.wholly or bool(self.finds(text)) or any(one in text for one in (*self.gone, *self.names))
+
     def line(self, line: bytes) -> bytes:
         """Redact a line of a journal; return the same line if nothing is found.
 
         An unreadable line with a find becomes an empty entry.
         """
-        text = line.decode("utf-8", "surrogateescape")
-        if not self.wholly and not self.finds(text) and not any(one in text for one in (*self.gone, *self.names)):
+        if not self.concerns(line):
             return line
         entry = decode_entry(line)
         if not isinstance(entry, Entry):
@@ -294,11 +298,11 @@ def texts_in(text: str, depth: int = _NESTED) -> Iterator[str]:
                 inner += items
 
 
-def _starts(text: str, one: str) -> Iterator[int]:
-    at = text.find(one)
+def _starts(text: str, one: str, after: int = 0, before: int | None = None) -> Iterator[int]:
+    at = text.find(one, after, before)
     while at >= 0:
         yield at
-        at = text.find(one, at + 1)
+        at = text.find(one, at + 1, before)
 
 
 def _cut_spans(text: str, forms: Iterable[str]) -> Iterator[tuple[int, int]]:
@@ -306,9 +310,10 @@ def _cut_spans(text: str, forms: Iterable[str]) -> Iterator[tuple[int, int]]:
     ends = [start for mark in _ELLIPSES for start in _starts(text, mark)]
     for end in ends:
         for one in forms:
-            for length in range(min(len(one) - 1, _LONGEST_CUT, end), SHORTEST - 1, -1):
-                if text.startswith(one[:length], end - length):
-                    yield end - length, end
+            longest = min(len(one) - 1, _LONGEST_CUT, end)
+            for start in _starts(text, one[:SHORTEST], end - longest, end):
+                if one.startswith(text[start:end]):
+                    yield start, end
                     break
 
 
@@ -323,12 +328,16 @@ def _fingerprint(text: str, base: int) -> int:
     return value
 
 
-def _roll_fingerprints(text: str, window: int, base: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and fingerprint of each run of `window` characters."""
+def _find_fingerprints(text: str, window: int, base: int, known: Container[int]) -> Iterator[tuple[int, int]]:
+    """Yield the start and fingerprint of each run of `window` characters with a known fingerprint."""
     if len(text) < window:
         return
     value, top = _fingerprint(text[:window], base), pow(base, window - 1, _PRIME)
-    yield 0, value
-    for end in range(window, len(text)):
-        value = ((value - (ord(text[end - window]) + 1) * top) * base + ord(text[end]) + 1) % _PRIME
-        yield end - window + 1, value
+    if value in known:
+        yield 0, value
+    # one step for each character of all that is stored from now on, so there is no call in it
+    codes = [ord(one) + 1 for one in text]
+    for start, (gone, new) in enumerate(zip(codes, codes[window:], strict=False), 1):
+        value = ((value - gone * top) * base + new) % _PRIME
+        if value in known:
+            yield start, value
