@@ -9,7 +9,7 @@ from pagein.model.links import LastingLink
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
-from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
+from pagein.model.text_removal import PrivateSpan, Retold, SessionGroup, Tombstone
 from pagein.model.writes import Write
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore
 
@@ -119,12 +119,12 @@ class ForgettingStore(WholeStore, Protocol):
         self,
         key: bytes,
         finds: Callable[[str], Sequence[PrivateSpan]],
-        drop: Callable[[Collection[str] | None], object] = lambda _: None,
+        drop: Callable[[Collection[str]], object] = lambda _: None,
     ) -> Retold:
         """Rewrite every record with a matching span, without the span.
 
-        key: the store's secret. drop: called before versions and entries are rewritten, with the sessions that have one to be rewritten;
-        None if objects of any session may change. It drops the objects that are made again.
+        key: the store's secret. drop: called before versions and entries are rewritten, with the sessions that have one to be
+        rewritten. It drops the objects that are made again.
         """
         ...
 
@@ -135,11 +135,12 @@ class ForgettingStore(WholeStore, Protocol):
         """
         ...
 
-    def drop_together(self, sessions: Collection[str], most: int) -> frozenset[str] | None:
-        """Delete the objects that follow from the journals of sessions, and of all that share objects with them. Return these sessions.
+    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
+        """Return sessions with all that share objects with them, or refer to one; None if not only journals decide what these objects are."""
+        ...
 
-        None, with nothing deleted, if they are more than `most`, or if anything else decides how their objects come out.
-        """
+    def drop_objects_of_sessions(self, sessions: Collection[str]) -> None:
+        """Delete every object with a version that follows from the journal of one of some sessions. Their blobs stay."""
         ...
 
     def scrub(self) -> Sequence[str]:

@@ -42,6 +42,8 @@ FORGOTTEN: Final = "forgotten"
 """Name of the span of a forgotten text."""
 SAYS_SO: Final = "forgotten by order of the user"
 _WINDOW: Final = 16
+_LONG: Final = 200
+_CLEAN: Final = 4_096
 _PRIME: Final = (1 << 61) - 1
 _READINGS: Final = tuple(f'"kind":"{kind_of(one)}"'.encode() for one in (ReadNote, ReadMeasureNote))
 _NESTED: Final = 3
@@ -71,9 +73,24 @@ class ErasedTexts:
     key: bytes = b""
     tombstones: tuple[Tombstone, ...] = ()
     _by_window: dict[int, dict[int, list[Tombstone]]] = field(default_factory=dict, compare=False)
+    _clean: set[bytes] = field(default_factory=set, compare=False)
+    """Digests of long texts in which nothing was found: a text is judged before it becomes an object, and before it is stored."""
 
     def finds(self, text: str) -> tuple[PrivateSpan, ...]:
         """Return the spans of forgotten texts in a text, in order, without overlap."""
+        if not self.tombstones or len(text) < _LONG:
+            return self._found(text)
+        digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
+        if digest in self._clean:
+            return ()
+        found = self._found(text)
+        if not found:
+            if len(self._clean) >= _CLEAN:
+                self._clean.clear()
+            self._clean.add(digest)
+        return found
+
+    def _found(self, text: str) -> tuple[PrivateSpan, ...]:
         found: list[PrivateSpan] = []
         for one in sorted(self._overlapping_spans(text), key=lambda one: (one.start, -one.end)):
             if not found or one.start >= found[-1].end:

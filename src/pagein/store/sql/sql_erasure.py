@@ -16,7 +16,7 @@ from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.derived_versions import ORDER_REASONS
 from pagein.model.names import ContentHash
 from pagein.model.objects import StoredObject
-from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
+from pagein.model.text_removal import PrivateSpan, Retold, SessionGroup, Tombstone
 from pagein.model.values import Fields, canonical, frozen_fields, parse_fields
 from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
@@ -39,6 +39,7 @@ from pagein.store.sql.sql_holders import (
     entries_with,
     entry_places,
     load_lines,
+    objects_of_sessions,
     sessions_together,
     versions_with,
 )
@@ -68,22 +69,15 @@ class SqlErasure(SqlBlobs):
                 )
             rows.execute("UPDATE forgetting SET count = count + 1")
 
-    def retell(
-        self, key: bytes, finds: Finds, drop: Callable[[Collection[str] | None], object] = lambda _: None
-    ) -> Retold:
+    def retell(self, key: bytes, finds: Finds, drop: Callable[[Collection[str]], object] = lambda _: None) -> Retold:
         done = Retold()
         with self._database.open_writer() as rows:
             names = _blobs(rows, finds, done)
             gone = _objects(rows, finds, names, done)
             telling = EntryRedaction(key, finds, names, gone)
             entries, versions = entries_with(rows, telling, done.unread), versions_with(rows, telling)
-            sessions = {name for _, name in entries}.union(one.session for one in versions if one.session is not None)
-            drop(None if any(one.names_note for one in versions) else sessions)
-            renamed = (
-                _versions(rows, finds, names, done, None)
-                if any_stored(rows, [one.sequence for one in versions])
-                else {}
-            )
+            drop({name for _, name in entries}.union(name for name in versions.values() if name is not None))
+            renamed = _versions(rows, finds, names, done, None) if any_stored(rows, list(versions)) else {}
             names |= renamed
             telling = EntryRedaction(key, finds, names, gone)
             _entries(rows, telling, done, entries_with(rows, telling, []) if renamed else entries)
@@ -91,14 +85,13 @@ class SqlErasure(SqlBlobs):
                 remove_blob(rows, old)
         return done
 
-    def drop_together(self, sessions: Collection[str], most: int) -> frozenset[str] | None:
+    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
+        with self._database.open_reader() as rows:
+            return sessions_together(rows, sessions)
+
+    def drop_objects_of_sessions(self, sessions: Collection[str]) -> None:
         with self._database.open_writer() as rows:
-            found = sessions_together(rows, sessions, most)
-            if found is None:
-                return None
-            together, documents = found
-            drop_documents(rows, documents)
-            return together
+            drop_documents(rows, objects_of_sessions(rows, sessions))
 
     def retell_session(self, session: str, key: bytes) -> Retold:
         """Erase every text of a session's journal, and its evicted results.

@@ -3,21 +3,20 @@
 Rules of this file
 ------------------
 1. Objects that follow from journals are made again if an entry or an object of their session holds the text. Their sessions alone are
-   followed again, with those that share an object with them or refer to one, if nothing else decides how the objects come out
-   (`sessions_together`); otherwise all sessions.
-2. Links of notes are resolved when the note is written, by all objects of that time. Orders of people meet the objects of their time.
-   So objects with these are not made again alone.
+   followed again, with those that share an object with them or refer to one (`sessions_together`).
+2. Orders of people meet the objects of their time. So where a person or another writer has a part, all sessions are followed again.
+3. Links of notes are resolved when the note is written, by all objects of that time. So whoever makes notes again compares them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pagein.errors import DamagedBlob
 from pagein.model.derived_versions import INDEXER
+from pagein.model.text_removal import SessionGroup
 from pagein.policy.privacy.erasure import EntryRedaction
 from pagein.store.sql.packed_records import unpack_record
-from pagein.store.sql.packed_references import packed_referrers, stored_references
+from pagein.store.sql.packed_references import packed_referrers
 from pagein.store.sql.sql_journals import load_line
 from pagein.store.sql.sql_lines import with_lines
 from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
@@ -25,21 +24,11 @@ from pagein.store.sql.sql_versions import SESSION, with_records
 from pagein.store.sql.target_keys import target_key
 
 _AT_ONCE: Final = 500
-_LINKS: Final = "/metadata/links/"
 _NOTE: Final = "note"
 _PLACES: Final = """SELECT journal.number, name FROM journal JOIN writer_session ON writer_session.number = session
   ORDER BY journal.number"""
-_RECORDS: Final = f"""SELECT sequence, document, content_hash, record, {SESSION} FROM version
+_RECORDS: Final = f"""SELECT sequence, content_hash, record, {SESSION} FROM version
   WHERE sequence > ? ORDER BY sequence LIMIT ?"""  # noqa: S608 -- constants
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """A version that holds an erased text in its record, its content, or an additional field."""
-
-    sequence: int
-    session: str | None
-    names_note: bool
 
 
 def entry_places(rows: Rows) -> list[tuple[int, str]]:
@@ -65,24 +54,23 @@ def entries_with(rows: Rows, telling: EntryRedaction, unread: list[str]) -> list
     return [(number, name) for number, name, line in load_lines(rows, places, unread) if telling.concerns(line)]
 
 
-def versions_with(rows: Rows, telling: EntryRedaction) -> list[Holder]:
-    """Return the versions that hold a text in their records, or a content that was rewritten. Unreadable ones are left out."""
+def versions_with(rows: Rows, telling: EntryRedaction) -> dict[int, str | None]:
+    """Return the versions that hold a text in their records, or a content that was rewritten, by sequence with their sessions.
+
+    Unreadable ones are left out.
+    """
     contents = {bytes.fromhex(name) for name in telling.names}
-    notes = {
-        int(number) for (number,) in rows.execute("SELECT number FROM document WHERE type = ?", (_NOTE,)).fetchall()
-    }
-    found: list[Holder] = []
+    found: dict[int, str | None] = {}
     last = 0
     while page := rows.execute(_RECORDS, (last, _AT_ONCE)).fetchall():
         last = int(page[-1][0])
-        for sequence, document, content, stored, session in with_records(rows, page, 0, 3):
+        for sequence, content, stored, session in with_records(rows, page, 0, 2):
             try:
                 is_told = telling.concerns(unpack_record(stored).encode("utf-8", "surrogatepass"))
             except DamagedBlob:
                 continue
             if is_told or (content is not None and bytes(content) in contents):
-                of = None if session is None else decode_text(session)
-                found.append(Holder(int(sequence), of, is_told and document in notes))
+                found[int(sequence)] = None if session is None else decode_text(session)
     return found
 
 
@@ -96,46 +84,58 @@ def any_stored(rows: Rows, sequences: Sequence[int]) -> bool:
     return False
 
 
-def sessions_together(rows: Rows, names: Collection[str], most: int) -> tuple[frozenset[str], list[int]] | None:
-    """Return sessions with those that share objects with them, and the numbers of all their objects.
-
-    None if there are more than `most` sessions, or if something else decides how the objects come out.
-    """
+def sessions_together(rows: Rows, names: Collection[str]) -> SessionGroup | None:
+    """Return sessions with those that share objects with them or refer to one; None if a person or another writer has a part in these."""
     if rows.execute("SELECT 1 FROM version WHERE session IS NOT NULL LIMIT 1").fetchone() is not None:
         return None  # not yet brought up to date
-    known = {
-        int(number): decode_text(name)
-        for number, name in rows.execute("SELECT number, name FROM writer_session").fetchall()
-    }
-    wanted = {encode_text(name) for name in names}
-    sessions = {number for number, name in known.items() if encode_text(name) in wanted}
+    listed = rows.execute("SELECT number, name FROM writer_session").fetchall()
+    known = {int(number): decode_text(name) for number, name in listed}
+    sessions = _numbers_of(rows, names)
     documents: set[int] = set()
-    while True:
-        if len(sessions) > most:
-            return None
-        query = f"SELECT DISTINCT document FROM version WHERE of_session IN ({_marks(sessions)})"  # noqa: S608 -- question marks
-        more = {int(one) for (one,) in rows.execute(query, tuple(sessions)).fetchall()} - documents
-        if not more:
-            return frozenset(known[one] for one in sessions), sorted(documents)
-        if _depend_on_more(rows, more):
+    while more := _objects_of(rows, sessions) - documents:
+        if _have_other_writers(rows, more):
             return None
         documents |= more
         sessions |= _owners(rows, {*more, *_referrers(rows, more)})
+    return SessionGroup(frozenset(known[one] for one in sessions), tuple(_notes(rows, documents)))
 
 
-def _depend_on_more(rows: Rows, documents: Collection[int]) -> bool:
-    """Return whether a person or another writer wrote a version of the objects, or a note among them has links."""
-    notes: list[int] = []
+def objects_of_sessions(rows: Rows, names: Collection[str]) -> list[int]:
+    """Return the numbers of the objects with a version of one of some sessions."""
+    return sorted(_objects_of(rows, _numbers_of(rows, names)))
+
+
+def _numbers_of(rows: Rows, names: Collection[str]) -> set[int]:
+    wanted = {encode_text(name) for name in names}
+    return {
+        int(number)
+        for number, name in rows.execute("SELECT number, name FROM writer_session").fetchall()
+        if name in wanted
+    }
+
+
+def _objects_of(rows: Rows, sessions: Collection[int]) -> set[int]:
+    found: set[int] = set()
+    for some in _parts(sessions):
+        query = f"SELECT DISTINCT document FROM version WHERE of_session IN ({_marks(some)})"  # noqa: S608 -- question marks
+        found.update(int(number) for (number,) in rows.execute(query, some).fetchall())
+    return found
+
+
+def _have_other_writers(rows: Rows, documents: Collection[int]) -> bool:
     for some in _parts(documents):
         query = (
             f"SELECT 1 FROM version WHERE document IN ({_marks(some)}) AND (writer <> ? OR of_session IS NULL) LIMIT 1"  # noqa: S608 -- question marks
         )
         if rows.execute(query, (*some, encode_text(INDEXER))).fetchone() is not None:
             return True
-        query = f"SELECT number FROM document WHERE type = ? AND number IN ({_marks(some)})"  # noqa: S608 -- question marks
-        notes += [int(number) for (number,) in rows.execute(query, (_NOTE, *some)).fetchall()]
-    links = stored_references(rows, notes).values()
-    return any(decode_text(one.path).startswith(_LINKS) for listed in links for one in listed)
+    return False
+
+
+def _notes(rows: Rows, documents: Collection[int]) -> Iterator[str]:
+    for some in _parts(documents):
+        query = f"SELECT id FROM document WHERE type = ? AND number IN ({_marks(some)})"  # noqa: S608 -- question marks
+        yield from (decode_text(name) for (name,) in rows.execute(query, (_NOTE, *some)).fetchall())
 
 
 def _owners(rows: Rows, documents: Collection[int]) -> set[int]:
