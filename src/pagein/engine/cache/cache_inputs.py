@@ -302,6 +302,7 @@ class RequestTrail:
     is_open: whether no usage was reported for the last request yet.
     may_be_cached: whether the provider may have cached anything of the branch: false if every request but the last was
         answered, and none read or wrote the cache.
+    smallest: tokens of the smallest prompt reported with this prompt prefix, 0 without one: the prefix has no more.
     """
 
     head: PrefixDigests
@@ -309,6 +310,7 @@ class RequestTrail:
     answered: AnsweredRequest | None = None
     is_open: bool = False
     may_be_cached: bool = False
+    smallest: int = 0
 
 
 _UNSENT: Final = RequestTrail(PrefixDigests())
@@ -322,13 +324,14 @@ def answered_requests(journal: Journal[State]) -> Fold[RequestTrail]:
 def _follow(trail: RequestTrail, body: Body) -> RequestTrail:
     match body:
         case NoteEntry(note=PrefixDigests() as head):
-            return replace(trail, head=head)
+            return replace(trail, head=head, smallest=0)
         case RequestSent(moment=at):
             return replace(trail, at=at, is_open=True, may_be_cached=trail.may_be_cached or trail.is_open)
         case NoteEntry(note=UsageNote(usage=usage, answer=answer)):
             answered = AnsweredRequest(usage, answer, trail.head, trail.at)
             may_be_cached = trail.may_be_cached or usage.read + usage.written > 0
-            return replace(trail, answered=answered, is_open=False, may_be_cached=may_be_cached)
+            smallest = min(usage.prompt, trail.smallest or usage.prompt)
+            return replace(trail, answered=answered, is_open=False, may_be_cached=may_be_cached, smallest=smallest)
         case _:
             return trail
 
