@@ -118,6 +118,9 @@ class MemoryOracle:
         shown = []
         for version in versions:
             told = self._json("show", f"{version['id']}@{version['version']}")
+            if told["metadata"].get("proof") == "disk" or "call" not in told["metadata"]:
+                self._check_sighting(path, version, told)
+                continue
             call = told["metadata"]["call"]["$ref"]["id"]
             commit = self._git.commit_after(call)
             prompt = commit.name
@@ -129,6 +132,27 @@ class MemoryOracle:
         assert made == [one for one in _DEEDS.get(name, []) if one in made], (path, made)
         assert {one for one in _DEEDS.get(name, []) if one[1] in ("edit", "write")} <= set(made), (path, made)
         return shown
+
+    def _check_sighting(self, path: str, version: dict[str, Any], told: dict[str, Any]) -> None:
+        """What was found on the disk stood there, in one of the states that git has, or stands there now."""
+        assert self._follows, (path, version)
+        assert (version["session"], version["turn"], version["said"]) == (None, None, None), (path, version)
+        texts = {self._git.text(commit.digest, path) for commit in self._git.commits} | {self._on_disk(path)}
+        assert told["content"] in texts, (path, version, told["content"])
+        assert (version["op"] == "delete") == (told["content"] is None), (path, version)
+
+    def _on_disk(self, path: str) -> str | None:
+        file = self._run.workspace / path
+        return file.read_text(encoding="utf-8") if file.exists() else None
+
+    def is_caught_up(self) -> bool:
+        """Whether the newest version of each touched file is the file as it is now, or tells that it is gone."""
+        return all(self._newest(path) == self._on_disk(path) for path in self._touched())
+
+    def _newest(self, path: str) -> str | None:
+        told = self._json("show", path)
+        content: str | None = told["content"] if told["path"] == str(self._run.workspace / path) else None
+        return content
 
     def _check_text(self, path: str, version: dict[str, Any], told: dict[str, Any], truth: str | None) -> None:
         where = (path, version["version"], version["op"], version["known"])
