@@ -97,9 +97,9 @@ def recall_of(
     offers: Sequence[ToolOffer] | None,
     settled: Settled,
     *,
-    may_be_cached: Callable[[], bool] = lambda: True,
-    leaves: Callable[[], bool] = lambda: False,
-    is_stored: Callable[[], bool] = lambda: True,
+    may_be_cached: Callable[[], bool],
+    leaves: Callable[[], bool],
+    is_stored: Callable[[], bool],
 ) -> RecallOffer:
     """Return the recall tools and the recall way of a client's request.
 
