@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,10 +61,13 @@ class MemoryRun:
 
 
 @contextmanager
-def done_memory_job(teams: Sequence[tuple[Sequence[Agent], GatewayProcess]], place: Place) -> Iterator[MemoryRun]:
-    """Let teams of agents do the job at the same time, each team through its gateway, which still run in the context.
+def done_memory_job(
+    teams: Sequence[tuple[Sequence[Agent], Sequence[GatewayProcess]]], place: Place
+) -> Iterator[MemoryRun]:
+    """Let teams of agents do the job at the same time, each team through its gateways, which still run in the context.
 
-    The agents of a team work one after the other. Teams may share a gateway.
+    The agents of a team work one after the other, and each asks its gateways in turn, another one for the next prompt.
+    Teams may share a gateway.
     """
     agents = [agent for team, _ in teams for agent in team]
     jobs = {agent.program: memory_job(agent.program) for agent in agents}
@@ -85,27 +89,28 @@ def done_memory_job(teams: Sequence[tuple[Sequence[Agent], GatewayProcess]], pla
 
     run = MemoryRun(agents, place.workspace, git, jobs)
     with SimulatedProvider(answer) as provider, ExitStack() as doors:
-        addresses: dict[int, str] = {}
-        for _, gateway in teams:
-            if id(gateway) not in addresses:
-                addresses[id(gateway)] = doors.enter_context(gateway.door(provider.url))
+        gateways = {id(one): one for _, those in teams for one in those}
+        addresses = {name: doors.enter_context(one.door(provider.url)) for name, one in gateways.items()}
         with ThreadPoolExecutor(len(teams)) as pool:
-            work = [pool.submit(_work, team, run, place, addresses[id(gateway)]) for team, gateway in teams]
+            work = [
+                pool.submit(_work, team, run, place, [addresses[id(one)] for one in those]) for team, those in teams
+            ]
             for done in work:
                 done.result()
         yield run
 
 
-def _work(team: Sequence[Agent], run: MemoryRun, place: Place, address: str) -> None:
+def _work(team: Sequence[Agent], run: MemoryRun, place: Place, addresses: Sequence[str]) -> None:
     for agent in team:
         home = Place(place.folder, place.commands, agent.program)
         home.home.mkdir(parents=True)
-        desk = AgentDesk(agent, home, address)
-        for prompt in run.jobs[agent.program].prompts:
+        conversations: dict[str, str] = {}
+        for prompt, address in zip(run.jobs[agent.program].prompts, cycle(addresses), strict=False):
+            desk = AgentDesk(agent, home, address, conversations)
             is_fork = prompt.name.endswith(f"-{FORK}")
             run.answers[prompt.name] = desk.ask(
                 prompt.words, FORK if is_fork else MAIN, fork_of=MAIN if is_fork else ""
             )
             if prompt.name == f"{_COMPACTS_BY_COMMAND}-2":
                 desk.ask("/compact", MAIN)
-        run.conversations[agent.program] = desk.conversations
+        run.conversations[agent.program] = conversations

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 _CALL: Final = re.compile(r"\A(?:toolu|call)_[0-9a-f]{16}_\d+\Z")
@@ -40,6 +41,7 @@ class WorkspaceGit:
         }
         self.commits: list[Commit] = []
         self._seen: set[str] = set()
+        self._turn = Lock()  # agents work at the same time, and git refuses a second writer
         self.run("init", "-q")
         self.commit("start", {})  # the files that are there
 
@@ -56,11 +58,12 @@ class WorkspaceGit:
 
     def commit(self, name: str, body: object, folder: str = ".") -> None:
         """Keep a folder as it is before a model call with this body is answered."""
-        calls = frozenset(_results_in(body)) - self._seen
-        self._seen |= calls
-        self.run("add", "-A", "--", folder)
-        self.run("commit", "-q", "--allow-empty", "-m", name or "aside")
-        self.commits.append(Commit(self.run("rev-parse", "HEAD").decode().strip(), name, calls))
+        with self._turn:
+            calls = frozenset(_results_in(body)) - self._seen
+            self._seen |= calls
+            self.run("add", "-A", "--", folder)
+            self.run("commit", "-q", "--allow-empty", "-m", name or "aside")
+            self.commits.append(Commit(self.run("rev-parse", "HEAD").decode().strip(), name, calls))
 
     def commit_after(self, call: str) -> Commit:
         """The first commit in which a call is done."""

@@ -458,7 +458,8 @@ def test_a_nickname_is_good_wherever_an_id_is(run: Run) -> None:
     assert run("show", "the app").stdout == "a = 1\nb = 3\n"
     assert run("show", "the app@1").stdout == "a = 1\nb = 2\n"
     said = answer(run("history", "the app", "--json"))
-    assert [(one["op"], one["turn"]) for one in said["versions"]][:2] == [("name", None), ("edit", 2)]
+    found = [(one["op"], one["session"], one["turn"]) for one in said["versions"]][:2]
+    assert found == [("name", None, None), ("edit", MAIN, 2)], "no session gave the order"
     assert "is named 'app', until now 'the app'" in run("name", "the app", "app").stdout
     assert "has no nickname" in run("name", "app", "--remove").stdout
     assert isinstance(run("show", "the app").exception, PageinError)

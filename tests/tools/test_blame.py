@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -305,7 +306,7 @@ def test_agent_trace_has_the_four_answers_with_hashes_of_the_lines(file: Remembe
     _exported(file)
     file.commits()
     record = agent_trace(file.blame(), "1.2", 1_800_000_000.0)
-    assert record["version"] == "0.1.0"
+    assert re.fullmatch(r"[0-9]+\.[0-9]+", record["version"]), "the pattern of the published schema"
     assert record["timestamp"] == "2027-01-15T08:00:00Z"
     assert record["vcs"]["revision"] == file.git("rev-parse", "HEAD").strip()
     (one,) = record["files"]
@@ -319,6 +320,23 @@ def test_agent_trace_has_the_four_answers_with_hashes_of_the_lines(file: Remembe
     assert [(run["start_line"], run["end_line"]) for run in second["ranges"]] == [(3, 4)]
     assert rest["contributor"] == {"type": "unknown"}
     assert "url" not in rest
+
+
+def test_agent_trace_names_a_revision_only_for_the_lines_that_stand_in_it(file: RememberedFile) -> None:
+    _exported(file)
+    file.commits()
+    file.path.write_text(file.path.read_text().removeprefix("a\n"))
+    assert all(line["commit"] for line in file.blame()["lines"])
+    assert "vcs" not in agent_trace(file.blame(), "1.2", 1_800_000_000.0)
+    file.commits()
+    assert "vcs" in agent_trace(file.blame(), "1.2", 1_800_000_000.0)
+
+
+def test_agent_trace_names_any_session_by_a_valid_address(file: RememberedFile) -> None:
+    file.works("ein Tag/1 ?", "claude-code", "claude-opus-4-6")
+    file.writes("ein Tag/1 ?", 1, text("a"))
+    (told,) = agent_trace(file.blame(), "1.2", 1_800_000_000.0)["files"][0]["conversations"]
+    assert told["url"] == "urn:pagein:session:ein%20Tag/1%20%3F"
 
 
 def test_git_ai_notes_have_the_lines_of_agents_by_commit(file: RememberedFile) -> None:

@@ -368,6 +368,15 @@ def test_links_by_path_mean_files_and_survive_their_moves(desk: Desk) -> None:
     assert all(link.resolved for link in desk.store.references(note))
 
 
+def test_a_link_means_the_note_near_it_before_one_of_that_nickname_elsewhere(desk: Desk) -> None:
+    elsewhere, near = desk.touch("a/Plan.md", "1"), desk.touch("b/Plan.md", "2")
+    assert elsewhere.nickname == "Plan"
+    here = desk.touch("b/deep/note.md", "[[Plan]]")
+    far = desk.touch("c/note.md", "[[Plan]]")
+    assert [link.reference.target for link in desk.store.references(here)] == [near.id]
+    assert [link.reference.target for link in desk.store.references(far)] == [elsewhere.id]
+
+
 def test_two_notes_of_one_name_do_not_share_it(desk: Desk) -> None:
     first, second = desk.touch("a/Plan.md", "1"), desk.touch("b/Plan.md", "2")
     assert (first.nickname, second.nickname) == ("Plan", None)

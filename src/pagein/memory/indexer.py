@@ -32,7 +32,7 @@ from pagein.model.messages import UnreadableLine
 from pagein.ports import LayerStore, Progress, WholeStore
 
 LAYER: Final = "memory"
-FORM: Final = "6"
+FORM: Final = "7"
 """Version of the objects' form. Objects of another form are made again."""
 _OPEN_CHATS: Final = "memory.open"
 """Name under which the store keeps the sessions with steps that no version of a chat has."""

@@ -36,8 +36,8 @@ def blame(
     lines: first and last line wanted, from 1.
     machine: id of the machine that has the file; None if files of all machines are meant.
 
-    Shape: `{"path", "from": "disk" or "store", "versions", "git": {"path", "head"} or null, "no_git": why or null, "counts": {answer:
-    lines}, "matches": {match: lines}, "sources": [...], "lines": [...]}`. A source is `{"version", "path", "op", "at", "session",
+    Shape: `{"path", "from": "disk" or "store", "versions", "git": {"path", "head", "changed"} or null, "no_git": why or null, "counts":
+    {answer: lines}, "matches": {match: lines}, "sources": [...], "lines": [...]}`. A source is `{"version", "path", "op", "at", "session",
     "turn", "request", "agent", "models"}`; a line `{"line", "answer", "match", "source": place in sources or null, "commit", "author",
     "committed_at", "commit_path", "commit_line", "text"}`.
     """
@@ -58,7 +58,7 @@ def blame(
         "path": path,
         "from": "store" if text is None else "disk",
         "versions": len(versions),
-        "git": {"path": git.path, "head": git.head} if isinstance(git, GitBlame) else None,
+        "git": {"path": git.path, "head": git.head, "changed": git.is_changed} if isinstance(git, GitBlame) else None,
         "no_git": git.why if isinstance(git, GitAbsence) else None,
         "counts": {name: sum(origins[j].answer == name for j in wanted) for name in ANSWERS},
         "matches": dict(Counter(origins[j].match for j in wanted)),

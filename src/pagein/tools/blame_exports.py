@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
+from urllib.parse import quote
 
 from pagein.errors import BadInput
 from pagein.providers.prices.price_lookup import newest_prices
@@ -22,6 +23,8 @@ _SHORT: Final = 14
 
 def agent_trace(answer: Answer, version: str, at: float) -> dict[str, Any]:
     """Return an Agent Trace record of the lines. Hashes are SHA-256 over the lines, each with a line feed.
+
+    Its numbers of lines are of the file now. So it names a revision only if the file is there as it is now.
 
     version: of pagein. at: the time of the record.
     """
@@ -38,10 +41,10 @@ def agent_trace(answer: Answer, version: str, at: float) -> dict[str, Any]:
     files = [{"path": path, "conversations": conversations}]
     name = hashlib.sha256(json.dumps([at, files], sort_keys=True).encode()).digest()[:16]
     return {
-        "version": "0.1.0",
+        "version": "0.1",  # of Agent Trace 0.1.0: its schema takes two numbers
         "id": str(uuid.UUID(bytes=name, version=5)),
         "timestamp": datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        **({"vcs": {"type": "git", "revision": told["head"]}} if told else {}),
+        **({"vcs": {"type": "git", "revision": told["head"]}} if told and not told["changed"] else {}),
         "tool": {"name": "pagein", "version": version},
         "files": files,
     }
@@ -54,7 +57,7 @@ def _conversation(kind: str, source: Answer | None, lines: Sequence[Answer]) -> 
         return told
     if len(source["models"]) == 1:
         contributor["model_id"] = _model_id(source["models"][0])
-    session = f"urn:pagein:session:{source['session']}"
+    session = f"urn:pagein:session:{quote(source['session'])}"
     prompt = {"type": "prompt", "url": f"{session}:turn:{source['turn']}"}
     return {"url": session, **told, "related": [{"type": "session", "url": session}, prompt]}
 

@@ -86,7 +86,8 @@ def _origin(places: TurnPlaces, version: Version) -> Answer:
         "said": None,
     }
     if writer.kind == "client":  # a copy by a person's order, which keeps the metadata of the version before
-        return {**nobody, "op": writer.reason if writer.reason in ORDER_REASONS else None}
+        # the session is the one whose journal keeps the order, and did not give it
+        return {**nobody, "session": None, "op": writer.reason if writer.reason in ORDER_REASONS else None}
     deeds = {"op": plain(version.metadata.get("op"))}
     place = places.of(version)
     if place is None:

@@ -48,7 +48,8 @@ def _rows(answer: Answer) -> Iterator[tuple[str, ...]]:
         source = None if line["source"] is None else answer["sources"][line["source"]]
         is_first = source is not None and line["source"] != last
         last = -1 if source is None else line["source"]
-        cells = [line["answer"], *_source_cells(source, is_first=is_first), _MARKS[line["match"]]]
+        writer = None if line["answer"] == "unknown" else source  # who was seen with the line did not write it
+        cells = [line["answer"], *_source_cells(writer, is_first=is_first), _MARKS[line["match"]]]
         cells += [(line["commit"] or "-" * _COMMIT)[:_COMMIT], str(line["line"]), line["text"].expandtabs(4)]
         yield tuple(map(plain, cells))
 

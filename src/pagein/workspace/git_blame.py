@@ -1,5 +1,6 @@
 """What git says of the lines of a file. Runs the `git` executable, reads only, and changes nothing in the repository."""
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -35,12 +36,14 @@ class GitBlame:
     """Git's answer for a file.
 
     path: of the file in its repository. head: the commit that is checked out.
+    is_changed: whether the content is another than in that commit, so that its line numbers mean nothing there.
     lines: None for a line of no commit.
     elsewhere: absolute paths of the file in other worktrees, and under the names that its lines had before.
     """
 
     path: str
     head: str
+    is_changed: bool
     lines: tuple[GitLine | None, ...]
     elsewhere: tuple[str, ...] = ()
 
@@ -59,7 +62,7 @@ def git_blame(path: str, content: bytes) -> GitBlame | GitAbsence:
     """
     folder, name = os.path.split(path)
     try:
-        told = os.fsdecode(_run(folder, "rev-parse", "--show-prefix", "HEAD")).split("\n")
+        told = os.fsdecode(_run(folder, "rev-parse", "--show-prefix", "HEAD", f"HEAD:./{name}")).split("\n")
         options = ("--porcelain", "--no-textconv", "-w", "-M", "-C", "--contents", "-", "--", name)
         rows = _run(folder, "blame", *options, content=content)
         trees = os.fsdecode(_run(folder, "worktree", "list", "--porcelain")).split("\n")
@@ -74,7 +77,14 @@ def git_blame(path: str, content: bytes) -> GitBlame | GitAbsence:
     roots = dict.fromkeys((here, *(f"{row.removeprefix(_TREE)}/" for row in trees if row.startswith(_TREE))))
     names = dict.fromkeys((told[0] + name, *(line.path for line in lines if line is not None)))
     places = [root + one for root in roots for one in names if root + one != path]
-    return GitBlame(told[0] + name, told[1], lines, tuple(places[:_MOST_PLACES]))
+    is_changed = told[2] not in (_object_name(one, len(told[2])) for one in (content, content.replace(b"\r\n", b"\n")))
+    return GitBlame(told[0] + name, told[1], is_changed, lines, tuple(places[:_MOST_PLACES]))
+
+
+def _object_name(content: bytes, digits: int) -> str:
+    """Return the name that git gives to a file's content, in a repository whose names have so many digits."""
+    algorithm = "sha256" if digits == max(_DIGITS) else "sha1"
+    return hashlib.new(algorithm, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def _run(folder: str, command: str, *options: str, content: bytes = b"") -> bytes:
@@ -88,7 +98,7 @@ def _reason(stderr: bytes) -> str:
     told = stderr.decode("utf-8", "replace").strip().split("\n")[0].removeprefix("fatal: ")
     if "not a git repository" in told:
         return "the file is in no git repository"
-    if "no such path" in told:
+    if "no such path" in told or "not in 'HEAD'" in told:
         return "the file is in no commit"
     if "unknown revision" in told or "ambiguous argument 'HEAD'" in told:
         return "the repository has no commit"

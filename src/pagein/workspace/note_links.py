@@ -10,11 +10,12 @@ from pagein.workspace.notes import SUFFIXES
 def link_target(store: ObjectStore, home: str, target: str, path: str) -> str:
     """Return the id of the object named by a link in the note at `path`, or a name to resolve later.
 
-    A link names an object by its id or nickname, or a file by its path: relative to the note's folder, or by its last parts, with or
-    without the suffix of a note. A link to a missing note gives the note's name, so that it resolves as soon as the note exists.
+    A link names an object by its id, a file by its path from the note's folder or a folder above, with or without the suffix
+    of a note, or an object by its nickname. The path comes first: of the notes of one name in several projects, the first has
+    it as nickname. A link to a missing note gives the note's name, so that it resolves as soon as the note exists.
     """
     named = store.current(target)
-    if named is not None:
+    if named is not None and named.id == target:
         return named.id
     for candidate in _paths(target, path):
         found = store.objects(
@@ -22,6 +23,8 @@ def link_target(store: ObjectStore, home: str, target: str, path: str) -> str:
         )
         if found:
             return found[0].id
+    if named is not None:
+        return named.id
     name = posixpath.basename(target.rstrip("/")) or target
     bare = next((name[: -len(suffix)] for suffix in SUFFIXES if name.lower().endswith(suffix)), name)
     named = store.current(bare) if bare else None

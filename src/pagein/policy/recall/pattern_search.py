@@ -85,7 +85,7 @@ class Pattern:
 def parse_pattern(pattern: str) -> Pattern:
     """Parse a pattern. Raises BadInput for an empty or too long pattern."""
     if not pattern:
-        raise BadInput("the pattern is empty")
+        raise BadInput("the pattern is empty; give a text to search for")
     if len(pattern) > MAX_LITERAL:
         raise BadInput(f"the pattern has {len(pattern)} characters; at most {MAX_LITERAL} are taken")
     parts = _EXPRESSION.fullmatch(pattern)

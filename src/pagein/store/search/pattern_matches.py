@@ -175,7 +175,7 @@ def _decode_text(data: bytes) -> str:
 
 def _check(search: Search) -> None:
     if not search.pattern:
-        raise BadInput("the pattern is empty")
+        raise BadInput("the pattern is empty; give a text to search for")
     longest = MAX_PATTERN if search.regex else MAX_LITERAL
     if len(search.pattern) > longest:
         what = "regular expression" if search.regex else "text to look for"
