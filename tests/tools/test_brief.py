@@ -59,6 +59,26 @@ def test_an_id_may_be_quoted_as_models_do_and_says_why_it_is_not_there(session: 
     assert "not found" in result.text
 
 
+def test_a_model_is_told_how_to_recall_what_an_edit_quotes(room: Room) -> None:
+    """Each offer names `around`; its answer shows the text with the lines around it, wherever it stands."""
+    session = room.session()
+    [name] = room.paged(session, long_text("far", 400))
+    for offer in (OFFERS[0], OFFERS_OF_EVERYTHING[0]):
+        assert "around" in offer.schema["properties"]
+        assert "around" in offer.description
+    quote = "far line 300 of the output"
+    assert quote not in answer_call(session, "peek", {"id": name}, "c").text
+    shown = answer_call(session, "peek", {"id": name, "around": quote}, "c").text
+    assert shown.startswith("far line 280 of the output\n")
+    assert f"{quote}\n" in shown
+
+
+def test_a_session_that_began_with_other_arguments_may_use_them(room: Room) -> None:
+    session = room.session()
+    [name] = room.paged(session, long_text("old"))
+    assert answer_call(session, "peek", {"id": name, "offset": 4, "length": 6}, "c").text.startswith("line 1\n")
+
+
 # --- beyond the session: for the owner of the store to allow ---
 
 _BEYOND: list[tuple[str, dict[str, object]]] = [

@@ -27,7 +27,7 @@ _PEEK: Final[Mapping[str, Mapping[str, object]]] = {
     "line": _NUMBER,
     "lines": _NUMBER,
     "offset": _NUMBER,
-    "length": _NUMBER,
+    "around": _TEXT,
 }
 _SEARCH: Final[Mapping[str, Mapping[str, object]]] = {
     "pattern": _TEXT,
@@ -38,7 +38,8 @@ _SEARCH: Final[Mapping[str, Mapping[str, object]]] = {
 OFFERS: Final = (
     ToolOffer(
         PEEK.name,
-        "Show text that was taken out of your context, by the id of its stub, exactly as it was.",
+        "Show text taken out of your context, exactly as it was, by the id of its stub; with around, the lines around a text to "
+        "edit.",
         schema(("id",), **_PEEK),
     ),
     ToolOffer(
@@ -51,8 +52,8 @@ OFFERS: Final = (
 OFFERS_OF_EVERYTHING: Final = (
     ToolOffer(
         PEEK.name,
-        "Show text that was taken out of your context, by the id of its stub, exactly as it was; or turns (3, or 3-5) of an "
-        "earlier chat, by id@version.",
+        "Show text taken out of your context, exactly as it was, by the id of its stub; with around, the lines around a text to "
+        "edit; or turns (3, or 3-5) of an earlier chat, by id@version.",
         schema(("id",), **_PEEK, turns=_TEXT),
     ),
     ToolOffer(
@@ -67,7 +68,7 @@ OFFERS_OF_EVERYTHING: Final = (
 """The tools of a gateway whose user lets its sessions read each other."""
 _OF_MACHINE: Final = frozenset({"search_type"})
 """Arguments that reach the files of the gateway's own machine, which a client of it may not have."""
-_OF_SESSION: Final = {PEEK.name: {*_PEEK, "around"}, SEARCH.name: {*_SEARCH}}
+_OF_SESSION: Final = {PEEK.name: {*_PEEK, "length"}, SEARCH.name: {*_SEARCH}}
 """The arguments that reach nothing but the session's own content."""
 
 

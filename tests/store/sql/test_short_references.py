@@ -137,7 +137,9 @@ def test_an_older_store_loses_keys_that_are_not_stored_any_more(store: SqliteUpk
         put(store, Draft(id=object_number(number), type="note", metadata={"turn": number, "path": f"/{number}"}))
     with closing(sqlite3.connect(tmp_path / "one.pagein")) as rows, rows:
         before = rows.execute("SELECT count(*) FROM lookup").fetchone()
-        rows.executemany("INSERT INTO lookup VALUES(?, ?)", [(key_number("turn", str(n)), n + 1) for n in range(3)])
+        rows.executemany(
+            "INSERT INTO lookup(key, document) VALUES(?, ?)", [(key_number("turn", str(n)), n + 1) for n in range(3)]
+        )
         rows.execute(UNUSED_KEYS)
     while store.bundle_more():
         pass

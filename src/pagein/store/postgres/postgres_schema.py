@@ -13,7 +13,9 @@ from pagein.store.sql.sqlite_schema import (
     BLOB_TABLES,
     CONTENT_INDEX,
     DROPPED_INDEX,
+    FEW_TIMES,
     FORGETTING_TABLES,
+    JOINED_PAIRS,
     LAYER_TABLE,
     LINE_TABLES,
     LINE_TEXT_TABLE,
@@ -195,4 +197,6 @@ STEPS: Final[Steps] = (
                  FOR EACH ROW EXECUTE FUNCTION snapshot_gone()""",
         ),
     ),
+    ("several objects in a row of a lookup key", (*map(dialect, JOINED_PAIRS),)),
+    ("times of later versions", FEW_TIMES),
 )

@@ -45,7 +45,7 @@ _PACKED: Final = {
     LINES: "SELECT data FROM line_segment WHERE first = ? AND texts > 1",
     TEXTS: f"SELECT data FROM blob WHERE number = ? AND codec = {BUNDLE}",  # noqa: S608 -- a constant
 }
-_LAST_LINES: Final = """SELECT first, data FROM line_segment WHERE texts > 1 AND first <= (SELECT max(place) FROM layer)
+_LAST_LINES: Final = """SELECT first, data FROM line_segment WHERE texts > 1 AND first <= (SELECT max(place) FROM layer WHERE substr(name, 1, 6) <> 'store.')
   ORDER BY first DESC LIMIT ?"""
 
 

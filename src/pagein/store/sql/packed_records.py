@@ -90,7 +90,7 @@ def _unpack_short(data: bytes) -> bytes:
     return short
 
 
-RECORDS: Final = Segments("record_segment", _pack_short, _unpack_short)
+RECORDS: Final = Segments("record_segment", _pack_short, _unpack_short, size=1 << 18, most=1024)
 """The short forms of the records of versions, by sequence."""
 
 

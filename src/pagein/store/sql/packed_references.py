@@ -17,6 +17,7 @@ import msgspec
 from pagein.errors import CallerError, DamagedBlob
 from pagein.model.references import Reference
 from pagein.model.values import parse_value
+from pagein.store.sql.lookup_pairs import documents_with, drop_pair, put_pair
 from pagein.store.sql.packed_bytes import ZSTD, pack_bundle, unpack
 from pagein.store.sql.sql_rows import Row, Rows, encode_text
 from pagein.store.sql.sql_segments import Segments
@@ -98,12 +99,7 @@ def packed_references(rows: Rows, documents: Collection[int]) -> dict[int, tuple
 def packed_referrers(rows: Rows, targets: Iterable[str]) -> list[int]:
     """Return the objects that may have packed references to targets, given by their keys."""
     numbers = sorted({target_number(one) for one in targets})
-    found: set[int] = set()
-    for first in range(0, len(numbers), _AT_ONCE):
-        some = numbers[first : first + _AT_ONCE]
-        query = f"SELECT document FROM lookup WHERE key IN ({_marks(some)})"  # noqa: S608 -- question marks
-        found.update(int(document) for (document,) in rows.execute(query, some).fetchall())
-    return sorted(found)
+    return sorted(documents_with(rows, numbers))
 
 
 def pack_references(rows: Rows) -> int:
@@ -116,9 +112,7 @@ def pack_references(rows: Rows) -> int:
     meant = _marks(documents)
     keys = f"SELECT DISTINCT target, document FROM reference WHERE document IN ({meant})"  # noqa: S608 -- question marks
     for target, document in rows.execute(keys, documents).fetchall():
-        rows.execute(
-            "INSERT INTO lookup(key, document) VALUES(?, ?) ON CONFLICT DO NOTHING", (target_number(target), document)
-        )
+        put_pair(rows, target_number(target), document)
     for document, listed in _in_rows(rows, documents).items():
         REFERENCES.put(rows, document, _packed(listed))
     rows.execute(f"DELETE FROM reference WHERE document IN ({meant})", documents)  # noqa: S608 -- question marks
@@ -151,7 +145,7 @@ def drop_references(rows: Rows, documents: Sequence[int]) -> None:
     """Delete the references of objects, with the keys by which they are found."""
     for document, listed in packed_references(rows, documents).items():
         for target in set(_targets(rows, listed)):
-            rows.execute("DELETE FROM lookup WHERE key = ? AND document = ?", (target_number(target), document))
+            drop_pair(rows, target_number(target), document)
     REFERENCES.drop(rows, documents)
     for first in range(0, len(documents), _AT_ONCE):
         some = documents[first : first + _AT_ONCE]

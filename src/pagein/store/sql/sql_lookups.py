@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from pagein.errors import DamagedBlob
 from pagein.model.writes import keys_of
+from pagein.store.sql.lookup_pairs import drop_pair, put_pair
 from pagein.store.sql.sql_rows import Rows, encode_text
 from pagein.store.sql.sql_versions import select_versions, version_in
 from pagein.store.sql.sqlite_schema import TEXT_NAMES
@@ -47,14 +48,12 @@ def put_keys(rows: Rows, document: int, after: Keys, before: Keys) -> None:
         {(encode_text(name), value) for name, value in keys if is_stored(name, value)} for keys in (before, after)
     )
     for name, value in sorted(old - new):
-        rows.execute("DELETE FROM lookup WHERE key = ? AND document = ?", (key_number(name, value), document))
+        drop_pair(rows, key_number(name, value), document)
         if name in TEXT_NAMES:
             found = "DELETE FROM lookup_text WHERE document = ? AND name = ? AND value = ?"
             rows.execute(found, (document, name, value))
     for name, value in sorted(new - old):
-        rows.execute(
-            "INSERT INTO lookup(key, document) VALUES(?, ?) ON CONFLICT DO NOTHING", (key_number(name, value), document)
-        )
+        put_pair(rows, key_number(name, value), document)
         if name in TEXT_NAMES:
             rows.execute("INSERT INTO lookup_text(document, name, value) VALUES(?, ?, ?)", (document, name, value))
 
@@ -74,8 +73,7 @@ def drop_unused_keys(rows: Rows) -> int:
         with contextlib.suppress(DamagedBlob):
             for name, value in keys_of(version_in(row)):
                 if not is_stored(name, value):
-                    key = key_number(encode_text(name), value)
-                    rows.execute("DELETE FROM lookup WHERE key = ? AND document = ?", (key, numbers[row[0]]))
+                    drop_pair(rows, key_number(encode_text(name), value), numbers[row[0]])
     if upto > _OBJECTS:
         rows.execute("UPDATE layer SET place = ? WHERE name = ?", (upto - _OBJECTS, _LEFT))
     else:

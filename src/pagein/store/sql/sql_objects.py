@@ -11,6 +11,7 @@ Rules of this file
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Final
 
 from pagein.errors import StoreError
@@ -23,6 +24,7 @@ from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write, Written, fields_match, keys_of
 from pagein.store.rules.reference_target import resolve_reference, target_of
 from pagein.store.rules.write_rules import AppendVersion, RememberedAnswer, WriteFacts, decide
+from pagein.store.sql.lookup_pairs import join_pairs
 from pagein.store.sql.packed_references import pack_references, stored_references
 from pagein.store.sql.pinned_texts import note_pin
 from pagein.store.sql.sql_answers import (
@@ -52,7 +54,9 @@ from pagein.store.sql.target_keys import target_key
 _STEP: Final = 16
 """Distance of delta bases: every 16th version is a delta against the 16th version before it, so that delta chains stay short."""
 _AT_ONCE: Final = 500
-_PACKING: Final = (merge_records, pack_references, move_answers, shorten_sessions, drop_unused_keys)
+_NUMBER, _AT = 1, 2
+"""Places of these columns in a row of a version."""
+_PACKING: Final = (merge_records, pack_references, move_answers, shorten_sessions, drop_unused_keys, join_pairs)
 """What a store does in the pauses between calls, behind the bundling of blobs."""
 
 
@@ -107,17 +111,15 @@ class SqlObjects(SqlBlobs):
 
     def as_of(self, object_id: str, at: float) -> Version | None:
         with self._database.open_reader() as rows:
-            last = "document.id = ? AND at <= ? ORDER BY at DESC, version.number DESC LIMIT 1"
-            return _one(rows, last, encode_text(object_id), float(at))
+            found = _latest(rows, object_id, 1, float(at))
+        return found[0] if found else None
 
     def history(self, object_id: str) -> Sequence[Version]:
         return self._versions("document.id = ? ORDER BY version.number", encode_text(object_id))
 
     def latest_versions(self, object_id: str, most: int | None = None) -> Sequence[Version]:
-        limit = 2**62 if most is None else most
-        return self._versions(
-            "document.id = ? ORDER BY at DESC, version.number DESC LIMIT ?", encode_text(object_id), limit
-        )
+        with self._database.open_reader() as rows:
+            return _latest(rows, object_id, 2**62 if most is None else most)
 
     def objects(self, query: Query) -> Sequence[Version]:
         asked = with_stored_names(query)
@@ -128,8 +130,9 @@ class SqlObjects(SqlBlobs):
 
     def _found(self, asked: Query, query: Query) -> tuple[Sequence[Version], Sequence[Version]]:
         """Return the versions that the tables give for a query, and those of them that match the second query."""
-        wanted, values = conditions(asked)
-        found = self._versions(f"sequence = document.head AND {wanted}", *values)
+        with self._database.open_reader() as rows:
+            wanted, values = conditions(rows, asked)
+            found = tuple(map(version_in, select_versions(rows, f"sequence = document.head AND {wanted}", values)))
         return found, tuple(one for one in found if fields_match(query, one))
 
     def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
@@ -204,6 +207,20 @@ class SqlObjects(SqlBlobs):
 def _one(rows: Rows, wanted: str, *values: object) -> Version | None:
     found = select_versions(rows, wanted, values)
     return version_in(found[0]) if found else None
+
+
+def _latest(rows: Rows, object_id: str, most: int, until: float = inf) -> Sequence[Version]:
+    """Return the versions of an object with the latest times up to one, the latest first.
+
+    most: how many. The index of times has no first versions, so the first one is looked for alone.
+    """
+    later = "document.id = ? AND version.number > 1 AND at <= ? ORDER BY at DESC, version.number DESC LIMIT ?"
+    found = select_versions(rows, later, (encode_text(object_id), until, most))
+    after = found[-1][_AT] if len(found) == most and found else -inf
+    first = "document.id = ? AND version.number = 1 AND at <= ? AND at > ?"
+    found += select_versions(rows, first, (encode_text(object_id), until, after))
+    ordered = sorted(found, key=lambda row: (row[_AT], row[_NUMBER]), reverse=True)
+    return tuple(version_in(row) for row in ordered[:most])
 
 
 def _newest(rows: Rows, object_id: str) -> Version | None:

@@ -3,9 +3,12 @@
 from dataclasses import replace
 from typing import Final
 
+import msgspec
+
 from pagein.model.writes import Query, key_of, prefix_key, suffix_key
+from pagein.store.sql.lookup_pairs import documents_with
 from pagein.store.sql.sql_lookups import is_stored, key_number
-from pagein.store.sql.sql_rows import encode_text
+from pagein.store.sql.sql_rows import Rows, encode_text
 from pagein.store.sql.sqlite_schema import TEXT_NAMES
 
 # Keys are ASCII without DEL, so DEL ends the range of keys with a common prefix.
@@ -29,16 +32,19 @@ def with_stored_names(query: Query) -> Query:
     return replace(query, where=where, under=under, ending=ending, limit=None)
 
 
-def conditions(query: Query) -> tuple[str, tuple[object, ...]]:
+def conditions(rows: Rows, query: Query) -> tuple[str, tuple[object, ...]]:
     """Return the WHERE condition of a query, with order and limit, and the values of the parameters."""
     texts: list[str] = ["1 = 1"]
     values: list[object] = []
     if query.types:
         texts.append(f"document.type IN ({', '.join('?' * len(query.types))})")
         values += [encode_text(one) for one in sorted(query.types)]
-    for name, value in query.where.items():
-        texts.append("document.number IN (SELECT document FROM lookup WHERE key = ?)")
-        values.append(key_number(encode_text(name), key_of(value)))
+    if query.where:
+        keys = [key_number(encode_text(name), key_of(value)) for name, value in query.where.items()]
+        documents = set.intersection(*(documents_with(rows, (key,)) for key in keys))
+        # any number of objects in one value, for either database
+        texts.append("document.number IN (SELECT CAST(key AS BIGINT) FROM json_each(?))")
+        values.append(msgspec.json.encode(dict.fromkeys(documents, 0)).decode())
     if query.under is not None:
         name, beginning = query.under
         prefix = prefix_key(beginning)

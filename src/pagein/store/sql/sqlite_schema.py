@@ -134,6 +134,17 @@ SESSION_TABLE: Final = (
 UNUSED_KEYS: Final = """INSERT INTO layer(name, place, version)
   SELECT 'store.keys', max(number), '1' FROM document HAVING max(number) IS NOT NULL"""
 """Objects of an older store have keys that are no longer stored (`sql_lookups.drop_unused_keys`)."""
+JOINED_PAIRS: Final = (
+    # further: further objects with the key (`lookup_pairs.py`)
+    "ALTER TABLE lookup ADD COLUMN further BLOB",
+    "INSERT INTO layer(name, place, version) SELECT 'store.pairs', -1, '1' FROM lookup LIMIT 1",
+)
+"""Rows of `lookup` with several objects, and the place where joining those of an older store begins."""
+FEW_TIMES: Final = (
+    # the first version of an object is found by its number
+    "DROP INDEX version_by_time",
+    "CREATE INDEX version_by_time ON version(document, at, number) WHERE number > 1",
+)
 ANSWER_TABLE: Final = """CREATE TABLE answer(
          number INTEGER PRIMARY KEY, rest BLOB NOT NULL, sequence INTEGER NOT NULL, change INTEGER NOT NULL)"""
 """The answers to requests of the indexer (`sql_answers.py`). change: place in the list of changes"""
@@ -287,6 +298,10 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             ),
         ),
     ),
+    # A row for each pair of key and object took three times the room.
+    ("several objects in a row of a lookup key", JOINED_PAIRS),
+    # Most objects have one version.
+    ("times of later versions", FEW_TIMES),
 )
 
 
