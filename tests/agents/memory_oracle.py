@@ -44,13 +44,17 @@ _BY_NOBODY: Final = ("by_command_6", "# moved")
 
 
 class MemoryOracle:
-    """Answers about a run, compared. scratch: a folder to apply patches in."""
+    """Answers about a run, compared.
 
-    def __init__(self, run: MemoryRun, ask: Ask, scratch: Path) -> None:
+    scratch: a folder to apply patches in. follows: whether the gateways followed the files on the disk.
+    """
+
+    def __init__(self, run: MemoryRun, ask: Ask, scratch: Path, *, follows: bool = False) -> None:
         self._run = run
         self._git = run.git
         self._ask = ask
         self._scratch = scratch
+        self._follows = follows
 
     def _json(self, *arguments: str) -> Any:  # noqa: ANN401 - as it was printed
         return json.loads(self._ask(*arguments, "--json"))
@@ -126,18 +130,24 @@ class MemoryOracle:
             prompt = commit.name
             assert version["said"].startswith(self._words(prompt)), (path, version, prompt)
             assert version["session"] in (self._run.sessions_of(prompt) or {version["session"]}), (path, version)
-            self._check_text(path, version, told, self._git.text(commit.digest, path))
+            there = self._path_in(told["metadata"]) or path  # it may have moved since
+            self._check_text(path, version, told, self._git.text(commit.digest, there))
             made += [] if version["op"] == "read" else [(prompt.removeprefix(f"{program}-"), version["op"])]
             shown.append({**version, "call": call, "commit": commit.digest, "content": told["content"]})
         assert made == [one for one in _DEEDS.get(name, []) if one in made], (path, made)
         assert {one for one in _DEEDS.get(name, []) if one[1] in ("edit", "write")} <= set(made), (path, made)
         return shown
 
+    def _path_in(self, metadata: dict[str, Any]) -> str:
+        told = metadata.get("path") or metadata.get("last_path")
+        return str(Path(told).relative_to(self._run.workspace)) if told else ""
+
     def _check_sighting(self, path: str, version: dict[str, Any], told: dict[str, Any]) -> None:
         """What was found on the disk stood there, in one of the states that git has, or stands there now."""
         assert self._follows, (path, version)
         assert (version["session"], version["turn"], version["said"]) == (None, None, None), (path, version)
-        texts = {self._git.text(commit.digest, path) for commit in self._git.commits} | {self._on_disk(path)}
+        there = self._path_in(told["metadata"]) or path
+        texts = {self._git.text(commit.digest, there) for commit in self._git.commits} | {self._on_disk(there)}
         assert told["content"] in texts, (path, version, told["content"])
         assert (version["op"] == "delete") == (told["content"] is None), (path, version)
 
@@ -147,12 +157,31 @@ class MemoryOracle:
 
     def is_caught_up(self) -> bool:
         """Whether the newest version of each touched file is the file as it is now, or tells that it is gone."""
-        return all(self._newest(path) == self._on_disk(path) for path in self._touched())
+        return all(self._is_current(path) for path in self._touched())
 
-    def _newest(self, path: str) -> str | None:
+    def _is_current(self, path: str) -> bool:
         told = self._json("show", path)
-        content: str | None = told["content"] if told["path"] == str(self._run.workspace / path) else None
-        return content
+        truth = self._on_disk(path)
+        if told["path"] != str(self._run.workspace / path):
+            return truth is None  # deleted, or at another path now
+        return told["known"] == "whole" and truth is not None and _same(told["content"], truth)
+
+    def _touched(self) -> list[str]:
+        """The files that agents touched; a command made the other one, and nobody read it."""
+        return [path for path in sorted(self._git.paths()) if not path.endswith("duty.py")]
+
+    def check_move(self, old: str, new: str) -> None:
+        """A file that moved is the same object at its new path."""
+        assert self._json("history", old)["id"] == self._json("history", new)["id"], (old, new)
+
+    def check_links(self, program: str) -> None:
+        """The link in an agent's note means the plan beside it, and not that of another agent."""
+        note, plan = f"{program}/notes.md", f"{program}/plan.md"
+        (link,) = (one for one in self._json("show", note)["references"] if "/links/" in one["path"])
+        assert link["resolved"], link
+        assert link["target"]["title"] == str(self._run.workspace / plan), link
+        notes = [one["path"] for one in self._json("backlinks", plan)["backlinks"] if one["type"] == "note"]
+        assert notes == [str(self._run.workspace / note)], notes
 
     def _check_text(self, path: str, version: dict[str, Any], told: dict[str, Any], truth: str | None) -> None:
         where = (path, version["version"], version["op"], version["known"])
@@ -194,7 +223,8 @@ class MemoryOracle:
         for link in links:
             prompt = self._git.commit_after(link["id"]).name
             assert link["said"].startswith(self._words(prompt)), (path, link)
-            assert path.rpartition("/")[2] in link["title"] or "Patch" in link["title"], (path, link)
+            names = [path.rpartition("/")[2], *(["names.py"] if self._follows and path.endswith("labels.py") else [])]
+            assert any(name in link["title"] for name in [*names, "Patch"]), (path, link)
 
     def check_blame(self, path: str) -> int:
         """Each line that is given to an agent was written in that turn, as git has it. Returns how many there are."""
@@ -254,9 +284,12 @@ class MemoryOracle:
         """Compare everything. Returns how much was compared."""
         self.check_chats(self.check_sessions())
         counts = {"versions": 0, "whole": 0, "diffs": 0, "lines": 0}
-        for path in sorted(self._git.paths()):
-            if path.endswith("duty.py"):
-                continue  # a command made it, and nobody read it
+        for agent in self._run.agents:
+            self.check_links(agent.program)
+        for path in self._touched():
+            if self._follows and path.endswith("names.py"):
+                self.check_move(path, path.replace("names.py", "labels.py"))
+                continue
             versions = self.check_file(path)
             counts["versions"] += len(versions)
             counts["whole"] += sum(one["known"] == "whole" for one in versions)

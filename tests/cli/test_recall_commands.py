@@ -27,6 +27,16 @@ def test_a_part_is_shown_with_its_hint_and_without_a_session_nothing_is_journale
     assert room.session().recalls.holdings.recalls == 1
 
 
+def test_a_part_from_the_top_tells_how_to_see_the_place_of_an_edit(room: Room) -> None:
+    [name, short] = room.paged(room.session(), long_text("first", 200), long_text("second"))
+    hint = "[--around TEXT shows the lines around a text to edit.]"
+    assert pagein(room, "peek", name).stdout.decode().endswith(f"Use offset=2000 to continue.]\n{hint}\n")
+    assert hint not in pagein(room, "peek", short).stdout.decode()
+    placed = pagein(room, "peek", name, "--around", "first line 150 of")
+    assert placed.stdout.startswith(b"first line 130 of the output\n")
+    assert hint not in placed.stdout.decode()
+
+
 def test_peek_prints_a_whole_text_byte_for_byte(room: Room) -> None:
     text = long_text("first") + "caf\u00e9 \ud800\r\nno end of line"
     [name] = room.paged(room.session(), text)

@@ -15,6 +15,7 @@ from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
 from pagein.engine.engine import Engine, Settings
+from pagein.engine.log.request_draft import size
 from pagein.engine.send import outgoing_body, splice
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import Bytes
@@ -356,6 +357,22 @@ def test_usage_calibrates_the_branch_although_the_client_sends_none_back(tmp_pat
     with opened(tmp_path) as later:
         session = later.session("one")
         assert session.journal.state_at(session.leaf).scale == state.scale
+
+
+def test_a_report_of_light_text_divides_it_between_the_prompt_prefix_and_the_messages(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        fields = json.loads(clients.body(worked(3), "anthropic"))
+        body = json.dumps({**fields, "system": "Be brief. " * 2000}).encode()
+        prepared = engine.prepare(body, "anthropic", at=0, hint="one")
+        session = engine.session("one")
+        state = session.journal.state_at(session.leaf)
+        sent = size(state.sent)
+        assert state.prefix == pytest.approx(20_000 / 2.85, rel=0.05)
+        engine.observe(prepared, reply(0, round(0.6 * (state.prefix + sent)), fresh=0))
+        engine.prepare(body, "anthropic", at=1, hint="one")
+        state = session.journal.state_at(session.leaf)
+        assert state.scale == pytest.approx(0.6, abs=0.01)
+        assert state.floor == pytest.approx(0.6 * state.prefix, rel=0.02)
 
 
 def test_a_report_too_small_for_the_prompt_prefix_measures_the_prefix_anew(tmp_path: Path) -> None:

@@ -186,6 +186,35 @@ def named(work: Work) -> Iterator[tuple[str, str, str]]:
         yield step, digest, "app.py" if step in ("start", "agent", "hand") else "main.py"
 
 
+def test_the_calls_of_an_agent_behind_another_gateway_of_the_store_are_its_own(tmp_path: Path) -> None:
+    with workplace(tmp_path, "person") as work:
+        code = str(work.folder / "app.py")
+        work.client.asks("Look.", [uses("Read", file_path=code)], DONE)
+        wait_for(work.has("app.py", "read"))
+        other = GatewayProcess(tmp_path / "other", {"PAGEIN_FOLLOW_FILES": "person"}, str(work.gateway.store))
+        with SimulatedProvider() as provider, other.door(provider.url) as url:
+            CodingClient(url, work.folder, "tuesday").asks(
+                "Make one() return 10, and two() 20.",
+                [uses("Read", file_path=code)],
+                [uses("Edit", file_path=code, old_string="return 1\n", new_string="return 10\n"), _later()],
+                [uses("Edit", file_path=code, old_string="return 2\n", new_string="return 20\n"), _later()],
+                DONE,
+            )
+            wait_for(work.has("app.py", "edit", 2))
+            (work.folder / "app.py").write_text((work.folder / "app.py").read_text().replace("def two", "def second"))
+            wait_for(work.has("app.py", "change"))
+        time.sleep(1.0)  # both gateways tell what they found
+        assert [one["op"] for one in work.history("app.py") if one["op"] != "read"] == ["edit", "edit", "change"]
+        lines = answers(work, "app.py")
+        assert {lines["return 10"], lines["return 20"]} == {"agent"}
+        assert lines["def second():"] == "person"
+
+
+def _later() -> dict[str, Any]:
+    """A command that gives another gateway time to look at the files."""
+    return uses("Bash", command="sleep 2.5")
+
+
 def test_without_the_setting_the_same_changes_are_unknown_and_never_wrong(tmp_path: Path) -> None:
     with workplace(tmp_path, "off") as work:
         do_the_job(work, waits=False)

@@ -10,6 +10,7 @@ import pytest
 from tests.agents import GatewayProcess, Place, agent_named, commands_folder
 from tests.agents.memory_oracle import MemoryOracle
 from tests.agents.memory_runs import MemoryRun, done_memory_job
+from tests.journeys.test_followed_files import wait_for
 from tests.journeys.test_two_gateways import database
 from typer.testing import CliRunner
 
@@ -22,7 +23,6 @@ _QUICK = ("claude-code", "codex", "pi-chat")
 _SLOW = ("opencode-anthropic",)
 _OF_THE_INDEX = ("looked_into",)
 """What a search tells of its own work, which is less once everything is indexed."""
-_ON_DATABASE = ("codex", "pi-chat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def done() -> Iterator[DoneJob]:
     """The job of all four agents through one gateway, and a few answers from before the gateway stopped."""
     with workplace() as place:
         gateway = GatewayProcess(place.folder / "gateway")
-        teams = [([agent_named(name) for name in names], gateway) for names in (_QUICK, _SLOW)]
+        teams = [([agent_named(name) for name in names], [gateway]) for names in (_QUICK, _SLOW)]
         with done_memory_job(teams, place) as run:
             questions = [("sessions",), ("history", "codex/cart.py"), ("show", "codex/cart.py@1")]
             questions += [("diff", "codex/cart.py"), ("backlinks", "codex/cart.py"), ("blame", "codex/cart.py")]
@@ -125,13 +125,20 @@ def test_a_program_that_uses_the_library_for_the_same_calls_remembers_the_same(d
     assert counts["whole"] >= 40
 
 
-def test_two_gateways_on_one_database_remember_as_one_does(postgres: str) -> None:
+def test_two_gateways_that_serve_the_same_sessions_on_one_database_and_follow_files_remember_as_one_does(
+    postgres: str,
+) -> None:
     with database(postgres) as address, workplace() as place:
-        gateways = [GatewayProcess(place.folder / name, store=address) for name in ("first", "second")]
-        teams = [([agent_named(name)], gateway) for name, gateway in zip(_ON_DATABASE, gateways, strict=True)]
+        settings = {"PAGEIN_FOLLOW_FILES": "on"}
+        gateways = [GatewayProcess(place.folder / name, settings, address) for name in ("first", "second")]
+        teams = [([agent_named(name) for name in names], gateways) for names in (_QUICK, _SLOW)]
         with done_memory_job(teams, place) as run:
-            live = by_process(gateways[0], place)("history", "pi/cart.py", "--json")
+            asked = [by_process(gateway, place) for gateway in gateways]
+            oracle = MemoryOracle(run, asked[0], place.folder / "scratch", follows=True)
+            wait_for(oracle.is_caught_up)
+            live = [ask("history", "pi/cart.py", "--json") for ask in asked]
         ask = in_process(address, place)
-        counts = MemoryOracle(run, ask, place.folder / "scratch").check()
-        assert live == ask("history", "pi/cart.py", "--json")
-        assert counts["whole"] >= 20
+        counts = MemoryOracle(run, ask, place.folder / "scratch", follows=True).check()
+        assert live == [ask("history", "pi/cart.py", "--json")] * 2
+        assert counts["whole"] >= 40
+        assert [gateway.failures for gateway in gateways] == [{}, {}]

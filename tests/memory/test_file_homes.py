@@ -16,6 +16,7 @@ from pagein.memory.projection_check import projection_faults
 from pagein.model.entries import MessageEntry
 from pagein.model.memory_notes import FileSightingNote, SessionPlaceNote, SightingOp
 from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.model.names import ContentHash
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
@@ -43,9 +44,17 @@ def place(store: Store, session: str, machine: str, *, follows: bool = False) ->
 
 
 def sight(
-    store: Store, op: SightingOp, text: str | None, path: str = PATH, *, before: str = "", at: float = 500.0
+    store: Store,
+    op: SightingOp,
+    text: str | None,
+    path: str = PATH,
+    *,
+    before: str = "",
+    at: float = 500.0,
+    by_person: bool = False,
 ) -> None:
-    note = FileSightingNote("one", path, op, before, digest="" if text is None else "digest", size=len(text or ""))
+    digest = "" if text is None else ContentHash.of(text.encode()).hex
+    note = FileSightingNote("one", path, op, before, digest=digest, size=len(text or ""), is_by_person=by_person)
     journal_notes(store, [NewNote(note, at, text)])
 
 
@@ -142,7 +151,24 @@ def test_blame_gives_a_change_to_a_person_only_if_the_sighting_says_so(store: St
     Journal(store, "a").write("call-1", "first = 1\nsecond = 2\n")  # type: ignore[arg-type]  # either store
     sight(store, "change", "first = 1\nsecond = 2\nthird = 3\n")
     text = "first = 1\nsecond = 2 + two\nthird = 3\nfourth = 4\n"
-    note = FileSightingNote("one", PATH, "change", digest="digest", size=len(text), is_by_person=True)
-    journal_notes(store, [NewNote(note, 600.0, text)])
+    sight(store, "change", text, at=600.0, by_person=True)
     Indexer(store).catch_up()
     assert answers(store, text, "one") == ["agent", "mixed", "unknown", "person"]
+
+
+def test_what_two_gateways_saw_at_the_same_time_happened_once(store: Store) -> None:
+    place(store, "a", "one", follows=True)
+    Journal(store, "a").write("call-1", "a = 1\n")  # type: ignore[arg-type]  # either store
+    for text in ("a = 2\n", "a = 1\n", "a = 2\n"):
+        for _ in range(2):
+            sight(store, "change", text)
+    for _ in range(2):
+        sight(store, "move", "a = 2\n", "/w/b.py", before=PATH)
+    for _ in range(2):
+        sight(store, "delete", None, "/w/b.py")
+    Indexer(store).catch_up()
+    (gone,) = files(store)
+    told = [(one.metadata["op"], store.content(one)) for one in store.history(gone.id)]
+    changes = [("change", "a = 2\n"), ("change", "a = 1\n"), ("change", "a = 2\n")]
+    assert told == [("write", "a = 1\n"), *changes, ("move", "a = 2\n"), ("delete", None)]
+    assert is_made_again(store)

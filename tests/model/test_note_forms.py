@@ -73,6 +73,10 @@ STORED: list[tuple[Note, str]] = [
     (ClientNote("claude-code"), '{"profile":"claude-code"}'),
     (SystemPromptNote("Be brief.\nWorking directory: /w"), '{"text":"Be brief.\\nWorking directory: /w"}'),
     (PrefixDigests("m", "t"), '{"model":"m","tools":"t","system":"","settings":"","headers":""}'),
+    (
+        PrefixDigests("m", "t", tokens=700),
+        '{"model":"m","tools":"t","system":"","settings":"","headers":"","tokens":700}',
+    ),
     (CacheMarksNote("front"), "front"),
     (
         ToolsNote((OfferedTool("peek", "shows", {"type": "object"}),)),

@@ -347,9 +347,9 @@ class CallStages:
 
     def _note_prefix(self, call: RequestCall) -> tuple[Part, ...]:
         """Journal a changed prompt prefix, and return the parts that the client changed."""
-        head, before = call.pending.head, self._index.heads[call.parent]
-        if before != head:
-            for note in cache_inputs.notes_of_change(before, head, call.pending.envelope, call.pending.script):
+        pending, before, counter = call.pending, self._index.heads[call.parent], self._window.parts.counter
+        if before != (head := pending.head):
+            for note in cache_inputs.notes_of_change(before, head, pending.envelope, pending.script, counter):
                 self._log.note(note)
         changed = () if before in (head, NO_HEAD) else cache_inputs.changed_parts(before, head)
         return (*changed, "messages") if call.placed == "forked" else changed

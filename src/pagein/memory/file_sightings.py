@@ -62,9 +62,11 @@ def journal_notes(store: NoteStore, notes: Sequence[NewNote]) -> None:
 
 
 def write_sighting(writer: ObjectWriter, machines: SessionMachines, place: int, entry: Entry) -> Version | None:
-    """Write the version of a sighting; None for another entry, or for a file without an object. Raises StoreError.
+    """Write the version of a sighting; None for another entry, for a file without an object, or for old news.
 
     machines: of the sessions. place: of the entry.
+
+    Raises StoreError.
     """
     note = _sighting_in(entry)
     if note is None:
@@ -76,10 +78,20 @@ def write_sighting(writer: ObjectWriter, machines: SessionMachines, place: int, 
     there = machines.file_at(writer, note.machine, note.path, place)
     moved = machines.file_at(writer, note.machine, note.before, place) if note.before else None
     current = moved if moved is not None and (there is None or there.deleted) else there
-    if current is None:
+    if current is None or (moved is None and _is_told(note, current)):
         return None
     cause = Cause(FILES, entry.id, entry.at or 0.0, note.op)
     return writer.write(request, _draft(writer, note, text, current), cause)
+
+
+def _is_told(note: FileSightingNote, current: Version) -> bool:
+    """Return whether another gateway that follows the same folder told the same."""
+    if current.writer.session != FILES:
+        return False
+    if note.op == "delete":
+        return current.deleted
+    known = current.metadata
+    return (known.get("path"), known.get("file_hash")) == (note.path, note.digest)
 
 
 def verify_sighting(writer: ObjectWriter, entry: Entry) -> None:

@@ -3,7 +3,7 @@
 A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. Folds get the note itself.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from pagein.model.cache_notes import CacheMissNote, CacheSavingsNote, CacheVerdictNote
@@ -39,6 +39,7 @@ class PrefixDigests:
     tools, system: digests of the tools and of the instructions.
     settings: digest of the request settings on which the cache depends.
     headers: digest of the gateway's further context on which the cache depends.
+    tokens: estimated tokens of tools and instructions beside the messages; 0 if unknown.
     """
 
     model: str = ""
@@ -46,6 +47,7 @@ class PrefixDigests:
     system: str = ""
     settings: str = ""
     headers: str = ""
+    tokens: int = field(default=0, compare=False)
 
     @property
     def conversation(self) -> tuple[str, str]:

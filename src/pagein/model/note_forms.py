@@ -349,7 +349,7 @@ def _mark(name: str, note: Note) -> NoteKind:
 
 KINDS: Final = (
     _kind("client.profile", ClientNote, lambda one: encode_json({"profile": one.profile}).decode(), _decode_client),
-    _kind("request.head", PrefixDigests),
+    _kind("request.head", PrefixDigests, _encode_set_fields("model", "tools", "system", "settings", "headers")),
     _kind("request.system", SystemPromptNote, has_words=True),
     _kind("request.caching", CacheMarksNote, lambda one: one.marks, _decode_marks),
     _kind("request.tools", ToolsNote, lambda one: _encode(one.tools), _decode_tools),

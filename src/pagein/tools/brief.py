@@ -38,8 +38,8 @@ _SEARCH: Final[Mapping[str, Mapping[str, object]]] = {
 OFFERS: Final = (
     ToolOffer(
         PEEK.name,
-        "Show text that was taken out of your context, by the id of its stub, exactly as it was. "
-        "Before an edit use around, with a text that you will quote: it shows the lines around it.",
+        "Show text taken out of your context, exactly as it was, by the id of its stub; with around, the lines around a text to "
+        "edit.",
         schema(("id",), **_PEEK),
     ),
     ToolOffer(
@@ -52,8 +52,8 @@ OFFERS: Final = (
 OFFERS_OF_EVERYTHING: Final = (
     ToolOffer(
         PEEK.name,
-        "Show text that was taken out of your context, by the id of its stub, exactly as it was; or turns (3, or 3-5) of an "
-        "earlier chat, by id@version. Before an edit use around, with a text that you will quote: it shows the lines around it.",
+        "Show text taken out of your context, exactly as it was, by the id of its stub; with around, the lines around a text to "
+        "edit; or turns (3, or 3-5) of an earlier chat, by id@version.",
         schema(("id",), **_PEEK, turns=_TEXT),
     ),
     ToolOffer(

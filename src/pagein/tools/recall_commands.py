@@ -4,7 +4,8 @@ The result shapes are stable: each is printed as a JSON object under `--json`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
 
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
@@ -20,6 +21,9 @@ from pagein.tools.stats import STATS
 Place: TypeAlias = Mapping[str, int | str | None]
 """`offset`, `length`, `line`, `lines` and `around`, as far as given."""
 
+_OTHER_PLACES: Final = "[--around TEXT shows the lines around a text to edit.]"
+"""Tells a model that recalls by its shell, and knows only `pagein peek ID`, what the recall tools tell in their definition."""
+
 
 def peek(session: Session, object_id: str, place: Place) -> dict[str, Any]:
     """Return a part of an object, as shown to the session's model. Shape as for `read_file`."""
@@ -34,6 +38,8 @@ def look(engine: Engine, object_id: str, place: Place) -> dict[str, Any]:
     """
     name = object_id.strip()
     part = _slice(name, engine.recall(name), place)
+    if part.following is not None and all(value is None for value in place.values()):
+        part = replace(part, hints=(*part.hints, _OTHER_PLACES))
     following = None if part.following is None else {part.following[0]: part.following[1]}
     details = {"id": name, "offset": part.start, "end": part.end, "total": part.total, "next": following}
     return {"text": part.as_text, "details": details, "is_error": False, "images": [], "failure": None}

@@ -157,6 +157,24 @@ def test_a_recall_is_answered_within_one_answer_that_is_no_stream(tmp_path: Path
     one_recall(tmp_path, stream=False)
 
 
+def test_what_an_edit_quotes_comes_back_with_its_surroundings_in_one_round(tmp_path: Path) -> None:
+    quote = "line 200 of what make said"
+    script = [[CALL], [CAPTURE, {"tool": "peek", "args": {"id": "{{id}}", "around": quote}}], [{"text": "I see."}]]
+
+    async def go() -> None:
+        async with stage(script, tmp_path, stream=True) as (client, provider, _):
+            await client.turn()
+            assert said(await client.turn()) == ["I see."]
+            offered = {tool["name"]: tool for tool in provider.requests[-1].body["tools"]}
+            assert "around" in offered["peek"]["input_schema"]["properties"]
+            shown = provider.requests[-1].body["messages"][-1]["content"][0]["content"]
+            assert shown.startswith("line 180 of what make said")
+            assert quote in shown
+            assert "line 221 of" not in shown
+
+    run(go())
+
+
 def test_a_recall_beside_a_call_of_the_clients_waits_for_the_client(tmp_path: Path) -> None:
     script = [[CALL], [CAPTURE, {"text": "both"}, PEEK, CALL], [{"text": "done"}]]
 

@@ -210,6 +210,7 @@ def test_a_file_of_an_older_form_is_read_and_bundled_as_it_grows(tmp_path: Path)
         rows.execute("DROP TABLE writer_session")
         rows.execute("ALTER TABLE version DROP COLUMN of_session")
         rows.execute("DROP TABLE reference_segment")
+        rows.execute("ALTER TABLE lookup DROP COLUMN further")
         rows.executemany("DELETE FROM migration WHERE name = ?", [(name,) for name in LATER_STEPS])
     with closing(SqliteUpkeep(path)) as store:
         assert [store.get(name) for name in old] == CONTENTS[:10]

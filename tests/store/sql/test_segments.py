@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pagein.errors import DamagedBlob, StoreError
 from pagein.store.sql.packed_bytes import pack_bundle
-from pagein.store.sql.packed_records import RECORDS
+from pagein.store.sql.packed_records import RECORDS as ALL_RECORDS
 from pagein.store.sql.sql_segments import _parts
 from pagein.store.sql.sqlite_schema import segment_tables
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
@@ -28,6 +28,8 @@ def text(number: int, turn: int = 0) -> bytes:
     return b"secret-%d-%d " % (number, turn) + b"line of a log of the service, " * 20 + bytes([number % 250]) * 90
 
 
+RECORDS = replace(ALL_RECORDS, size=1 << 16, most=256)
+"""Small segments, so that few texts show the same."""
 TOGETHER = 94
 """The number of these texts in a segment."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from pagein.errors import BadInput
 from pagein.model.entries import Entry, is_bridge
-from pagein.store.sql.sql_lines import merge_lines
+from pagein.store.sql.sql_lines import move_lines
 from pagein.store.upkeep.rebuild import rebuilt
 from pagein.store.upkeep.salvage import tables_of
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -128,7 +128,7 @@ def test_lines_of_another_store_are_refused(lived: LivedIn, tmp_path: Path) -> N
 def test_each_row_of_a_store_fits_a_single_table(lived: LivedIn) -> None:
     """Where the list of tables is lost, a row is told from those of other tables by its shape alone."""
     with SqliteUpkeep(lived.store)._database.open_writer() as rows:
-        while merge_lines(rows, rest=True):
+        while move_lines(rows, rest=True):
             pass
     with closing(sqlite3.connect(lived.store)) as rows:
         tables = tables_of(rows)

@@ -37,10 +37,12 @@ from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import profile_of, tools_of
 from pagein.policy.economics.decision_prices import economics_of, economics_without_cache, waits_for_marks
 from pagein.policy.economics.rewrite_cost import Economics
+from pagein.ports import TokenCounter
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.prices.token_prices import Prices
 from pagein.providers.validity import Api
-from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.formats import SYSTEM_FIELDS, format_named
+from pagein.providers.wire.prompt_footprint import head_footprints
 from pagein.providers.wire.request_body import Envelope, model_in, same_name
 from pagein.providers.wire.wire_format import WireFormat
 
@@ -60,6 +62,7 @@ _SETTINGS: Final = (
     "speed",
     "context_management",
 )
+_IN_FRONT: Final = ("tools", *SYSTEM_FIELDS)
 _PARTS: Final[tuple[Part, ...]] = ("model", "tools", "system", "settings", "headers")
 _NAMED: Final = b'"cache_control"'
 _LONG: Final = (b'"ttl":"1h"', b'"ttl": "1h"')
@@ -174,10 +177,11 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Prefix
 
 
 def notes_of_change(
-    before: PrefixDigests, head: PrefixDigests, envelope: Envelope, script: Transcript
+    before: PrefixDigests, head: PrefixDigests, envelope: Envelope, script: Transcript, counter: TokenCounter
 ) -> Iterator[PrefixDigests | SystemPromptNote]:
     """Yield the facts to journal where a request's prompt prefix differs from the last one's."""
-    yield head
+    fields = {name: decode_json(envelope.fields[name]) for name in _IN_FRONT if name in envelope.fields}
+    yield replace(head, tokens=round(sum(one.tokens for one in head_footprints(fields, counter))))
     if before.system != head.system and (text := _system_text(envelope, script)):
         yield SystemPromptNote(text)
 
@@ -298,6 +302,7 @@ class RequestTrail:
     is_open: whether no usage was reported for the last request yet.
     may_be_cached: whether the provider may have cached anything of the branch: false if every request but the last was
         answered, and none read or wrote the cache.
+    smallest: tokens of the smallest prompt reported with this prompt prefix, 0 without one: the prefix has no more.
     """
 
     head: PrefixDigests
@@ -305,6 +310,7 @@ class RequestTrail:
     answered: AnsweredRequest | None = None
     is_open: bool = False
     may_be_cached: bool = False
+    smallest: int = 0
 
 
 _UNSENT: Final = RequestTrail(PrefixDigests())
@@ -318,13 +324,14 @@ def answered_requests(journal: Journal[State]) -> Fold[RequestTrail]:
 def _follow(trail: RequestTrail, body: Body) -> RequestTrail:
     match body:
         case NoteEntry(note=PrefixDigests() as head):
-            return replace(trail, head=head)
+            return replace(trail, head=head, smallest=0)
         case RequestSent(moment=at):
             return replace(trail, at=at, is_open=True, may_be_cached=trail.may_be_cached or trail.is_open)
         case NoteEntry(note=UsageNote(usage=usage, answer=answer)):
             answered = AnsweredRequest(usage, answer, trail.head, trail.at)
             may_be_cached = trail.may_be_cached or usage.read + usage.written > 0
-            return replace(trail, answered=answered, is_open=False, may_be_cached=may_be_cached)
+            smallest = min(usage.prompt, trail.smallest or usage.prompt)
+            return replace(trail, answered=answered, is_open=False, may_be_cached=may_be_cached, smallest=smallest)
         case _:
             return trail
 

@@ -6,6 +6,7 @@ cache, at up to twice the price, which the client's own prompt is not (law 5).
 
 import re
 from collections.abc import Iterable
+from math import ceil
 from typing import Final
 
 from pagein.engine.cache.cache_inputs import RequestTrail
@@ -33,11 +34,17 @@ def is_below(model: str, prompt: int) -> bool:
     return paid is not None and 0 < prompt < paid.cache.min_prefix
 
 
-def is_surely_below(envelope: Envelope, script: Transcript, model: str) -> bool:
-    """Return whether the cache cannot store a prompt that begins anew, and storing costs more than sending."""
-    paid = newest_prices(model) if model else None
+def may_be_lifted(envelope: Envelope, script: Transcript, trail: RequestTrail, model: str) -> bool:
+    """Return whether recall tools may lift a prompt that begins anew over the minimum, and can leave it at no cost.
+
+    That is so where the cache surely cannot store the prompt prefix alone: without tools it reads nothing either way.
+
+    trail: the requests before on the branch.
+    """
+    if is_surely_stored(envelope, script, trail, 0, model):
+        return False
     whole = sum(map(len, (*_front(envelope), *script.raws)))
-    return paid is not None and paid.write_5m > 1.0 and whole / _LEAST < paid.cache.min_prefix
+    return is_below(model, trail.smallest) or is_below(model, ceil(whole / _LEAST))
 
 
 def is_surely_stored(envelope: Envelope, script: Transcript, trail: RequestTrail, known: int, model: str) -> bool:

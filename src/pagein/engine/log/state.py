@@ -23,8 +23,9 @@ class State:
     sent_at: time of that request, in seconds.
     now: the latest time on any message.
     account: cost and savings of the session so far.
-    floor: tokens of the prompt prefix, from the first reported usage; None before the first report.
-    scale: tokens that the provider counts for one estimated token, from each later report.
+    prefix: estimated tokens of the prompt prefix; 0 if unknown.
+    floor: its tokens by the first reported usage; None before the first report.
+    scale: tokens that the provider counts for one estimated token, from each report.
     hand: the pins of the user.
     warm: recently recalled calls.
     hasty: True while a dropped result may still be too young to be evicted; each message checks again.
@@ -39,6 +40,7 @@ class State:
     sent_at: float | None = None
     now: float | None = None
     account: Account = field(default_factory=Account)
+    prefix: int = 0
     floor: float | None = None
     scale: float = 1.0
     hand: Hand = the_hand.NOTHING

@@ -4,7 +4,8 @@ Rules of this file
 ------------------
 1. A session is of this machine if its client asks from here, and the folder that it names is here.
 2. A folder is watched while its sessions work, and a while after. The root and a user's home are never watched.
-3. What was found is journaled when the agents of the folder rest, and the objects are up to the journals.
+3. What was found is journaled when the agents of the folder rest, also those behind other gateways of the store, and the
+   objects are up to the journals.
 4. A failing store or disk costs only time.
 """
 
@@ -12,7 +13,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -21,6 +22,7 @@ from typing import Final
 
 from pagein.errors import BadInput, PageinError
 from pagein.gateway.curation.agent_work import AgentWork
+from pagein.gateway.curation.journaled_work import JournaledWork
 from pagein.memory.file_sightings import NewNote, journal_notes
 from pagein.memory.session_machines import SessionMachines
 from pagein.memory.session_summary import SessionSummary
@@ -44,6 +46,8 @@ _IDLE: Final = 3_600.0
 _MOST_FOLDERS: Final = 16
 _BETWEEN: Final = 0.5
 """Seconds between two comparisons of a folder with the journals, at least."""
+_LATE: Final = 0.5
+"""Seconds by which a journal may tell of a request or answer later than it came here."""
 _SHARE: Final = 20.0
 """Seconds of rest for each second of such a comparison."""
 _FIRST_ENTRIES: Final = 64
@@ -129,13 +133,13 @@ class FileFollower:
         with closing(self._open_store()) as store:
             for one in self._folders.values():
                 one.begin_anew(store)
-            machines = SessionMachines(store)
+            machines, journaled = SessionMachines(store), JournaledWork(store)
             while True:
                 self._note_sessions(store, machines)
-                self._look(store)
+                self._look(store, machines, journaled)
                 if self._wait():
                     break
-            self._look(store)
+            self._look(store, machines, journaled)
 
     # --- sessions ---
 
@@ -191,29 +195,56 @@ class FileFollower:
 
     # --- files ---
 
-    def _look(self, store: WholeStore) -> None:
+    def _look(self, store: WholeStore, machines: SessionMachines, journaled: JournaledWork) -> None:
         now, place = time.time(), store.last_place()  # noqa: TID251 - the rim reads the clock
         for path, one in list(self._folders.items()):
             one.look(now)
             others = self._others(path)
             if one.wants_to_tell(place, now) and self.work.is_at_rest(others, _PATIENCE):
+                journaled.catch_up()
+                machines.catch_up()
+                work = journaled.at(now)
+                elsewhere = self._told_better(work) | _sessions_elsewhere(machines, work.sessions(), path)
+                if not work.is_at_rest(elsewhere, _PATIENCE):
+                    continue
                 if self._layer.catch_up(stop=self._ended.is_set).behind:
                     continue  # a call that is not an object yet may explain what was found
-                one.files.settle(now, self._is_person(store, others))
+                one.files.settle(now, self._is_person(store, others, work, elsewhere))
                 took = time.time() - now  # noqa: TID251 - the same
                 one.told, one.due = place, now + max(_BETWEEN, _SHARE * took)
             elif now - one.last > _IDLE and not one.files.is_waiting:
                 self._folders.pop(path).stop()
 
-    def _is_person(self, store: WholeStore, others: frozenset[str]) -> Callable[[float], bool]:
-        """Return whether a change at a moment is a person's, for a folder without the work of other sessions."""
+    def _is_person(
+        self, store: WholeStore, others: frozenset[str], journaled: AgentWork, elsewhere: frozenset[str]
+    ) -> Callable[[float], bool]:
+        """Return whether a change at a moment is a person's, for a folder without the work of other sessions.
+
+        others, elsewhere: these sessions, of this gateway and of those in the journals.
+        """
         sessions = self.work.sessions() - others
         asked = self._terms.follows == "person" and not self._background.runs_in(store, sessions)
-        return lambda at: asked and self.work.was_at_rest(at, others)
+        return lambda at: asked and self.work.was_at_rest(at, others) and journaled.was_at_rest(at, elsewhere)
 
     def _others(self, folder: str) -> frozenset[str]:
         """Return the sessions that surely work in other folders."""
         return frozenset(session for session, known in self._folder_of.items() if known and not _overlap(known, folder))
+
+    def _told_better(self, journaled: AgentWork) -> frozenset[str]:
+        """Return the sessions of which this gateway knows at least what their journals tell."""
+        told = journaled.near_sessions()
+        mine = self.work.near_sessions()
+        return frozenset(session for session, last in mine.items() if last + _LATE >= told.get(session, 0.0))
+
+
+def _sessions_elsewhere(machines: SessionMachines, sessions: Iterable[str], folder: str) -> frozenset[str]:
+    """Return the sessions that surely work on another machine or in another folder."""
+    notes = {session: note for session in sessions if (note := machines.newest(session)) is not None}
+    return frozenset(
+        session
+        for session, note in notes.items()
+        if note.machine != machine() or (note.folder and not _overlap(note.folder, folder))
+    )
 
 
 class _BackgroundCommands:

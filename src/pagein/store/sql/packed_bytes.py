@@ -53,7 +53,11 @@ _LEVEL: Final = 3
 NO_PLACE: Final = bytes(8)
 """What a blob has in place of its bytes while these are in the table `alone`: as long as a place in a bundle."""
 _PLACE: Final = struct.Struct(">II")
-_LEVEL_OF_BUNDLES: Final = 9
+QUICKLY: Final = 9
+"""A level for what is compressed within a transaction."""
+SLOWLY: Final = 19
+"""A level for what is compressed outside of a transaction: a tenth smaller, for a second of work for each bundle."""
+_LEVEL_WITH_BASE: Final = 12
 _BUNDLES_AT_HAND: Final = 12
 _WINDOW_OF_SOURCES: Final = 24
 # with a base that contains nearly all of the content, a higher level is hardly slower
@@ -122,14 +126,13 @@ def pack_against(content: bytes, base: bytes) -> tuple[int, bytes]:
     return (DIFFERENCE, difference) if len(difference) < _SMALLER * len(alone) else (codec, alone)
 
 
-def pack_bundle(contents: Sequence[bytes], base: bytes = b"") -> tuple[bytes, list[bytes]]:
+def pack_bundle(contents: Sequence[bytes], base: bytes = b"", level: int = QUICKLY) -> tuple[bytes, list[bytes]]:
     """Return the packed bytes of a bundle (codec `BUNDLE`), and of each content in it (codec `MEMBER`).
 
     base: the dictionary; with one, the packed bytes are a delta
+    level: of the compression without a base
     """
-    compressor = (
-        _base_compressor(base) if base else zstandard.ZstdCompressor(level=_LEVEL_OF_BUNDLES, write_checksum=True)
-    )
+    compressor = _base_compressor(base) if base else zstandard.ZstdCompressor(level=level, write_checksum=True)
     places: list[bytes] = []
     start = 0
     for content in contents:
@@ -202,7 +205,7 @@ def _place_of(data: bytes) -> tuple[int, int]:
 def _base_compressor(base: bytes) -> zstandard.ZstdCompressor:
     """Return a compressor for a bundle with this dictionary."""
     parameters = zstandard.ZstdCompressionParameters.from_level(
-        _LEVEL_OF_BUNDLES, window_log=_WINDOW_OF_SOURCES, write_checksum=True
+        _LEVEL_WITH_BASE, window_log=_WINDOW_OF_SOURCES, write_checksum=True
     )
     return zstandard.ZstdCompressor(compression_params=parameters, dict_data=_dictionary(base))
 

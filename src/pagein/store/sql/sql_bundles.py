@@ -38,6 +38,7 @@ from pagein.store.sql.packed_bytes import (
     MEMBER,
     NO_PLACE,
     PINNED,
+    SLOWLY,
     SOURCED,
     pack,
     pack_bundle,
@@ -121,7 +122,7 @@ def bundle_of(contents: ShortContents, likely: Sequence[BundleSource] = ()) -> B
     packed, places = pack_bundle(texts)
     against = pack_bundle(texts, told_by(likely))[0] if likely else packed
     sources = likely if len(against) < _MUCH_SMALLER * len(packed) else ()
-    stored = head_of(sources) + against if sources else packed
+    stored = head_of(sources) + against if sources else pack_bundle(texts, level=SLOWLY)[0]
     members = list(zip(contents.contents, places, strict=True))
     return BlobBundle(ContentHash.of(b"".join(texts)), stored, members, contents, sources)
 

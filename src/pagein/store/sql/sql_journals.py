@@ -15,6 +15,7 @@ from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.privacy.erasure import EntryRedaction
 from pagein.store.sql.packed_bytes import (
     BRIDGE,
+    SLOWLY,
     PackedLine,
     pack,
     pack_line,
@@ -35,13 +36,16 @@ from pagein.store.sql.sql_blobs import (
     store_alone,
 )
 from pagein.store.sql.sql_lines import (
+    LINES,
     keep_snapshots,
     line_of,
-    merge_lines,
+    move_lines,
     snapshots_of,
+    waiting_lines,
     with_lines,
 )
 from pagein.store.sql.sql_rows import Rows, decode_text, plain, plain_names
+from pagein.store.sql.sql_segments import join_texts
 
 _AT_ONCE: Final = 500
 """Number of entries fetched per turn of the store."""
@@ -87,7 +91,15 @@ class SqlJournals(SqlBlobs):
         if done:
             return done
         with self._database.open_writer() as rows:
-            return merge_lines(rows, rest=rest)
+            if moved := move_lines(rows, rest=rest):
+                return moved
+        with self._database.open_reader() as rows:
+            waiting = waiting_lines(rows, rest=rest)
+        if waiting is None:
+            return 0
+        joined = join_texts(waiting.texts, SLOWLY)
+        with self._database.open_writer() as rows:
+            return LINES.put_joined(rows, waiting, joined)
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         with self._database.open_writer() as rows:

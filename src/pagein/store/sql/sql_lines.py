@@ -3,21 +3,26 @@
 Rules of this file
 ------------------
 1. An entry has `IN_SEGMENT` in place of its line while the line is in a segment. A line in the row of the entry counts first.
-2. In the row are: a new line, until a pause between calls moves it (`merge_lines`); a line that is no packed line; and a line that was
+2. In the row are: a new line, until a pause between calls moves it (`move_lines`); a line that is no packed line; and a line that was
    changed after its segment was made. So the path of a call touches no segment. What the segment still has is the line before the change.
 3. Bundles may be compressed against a segment (`bundle_sources.py`). Before it changes, they are dissolved.
-4. When a text is erased, the earlier line is taken out of its segment too (`LINES.drop`), because it may have the text.
+4. In a segment of several lines, the heads of lines are short (`line_heads.py`).
+5. When a text is erased, the earlier line is taken out of its segment too (`LINES.drop`), because it may have the text.
 """
 
+import contextlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+from pagein.errors import DamagedBlob
 from pagein.store.sql.bundle_sources import LINES as LINE_SOURCE
+from pagein.store.sql.line_heads import SHORT_HEAD, lengthen_head, parent_of, shorten_heads
 from pagein.store.sql.packed_bytes import FRAMED, SHORT, pack_short, unpack_short
 from pagein.store.sql.sql_bundles import REST, free_bundles_on
 from pagein.store.sql.sql_rows import Row, Rows
-from pagein.store.sql.sql_segments import Segments
+from pagein.store.sql.sql_segments import Segments, WaitingTexts
 
 IN_SEGMENT: Final = b""
 
@@ -44,7 +49,7 @@ def with_lines(rows: Rows, found: Sequence[Row]) -> list[Row]:
     absent = [row[_NUMBER] for row in found if row[_CODEC] == FRAMED and not len(row[_LINE])]
     if not absent:
         return list(found)
-    shorts = LINES.load(rows, absent)
+    shorts = _with_heads(rows, LINES.load(rows, absent))
     return [
         (row[_NUMBER], SHORT, shorts[row[_NUMBER]], *row[_LINE + 1 :])
         if row[_NUMBER] in shorts and not len(row[_LINE])
@@ -74,18 +79,17 @@ def line_sizes(rows: Rows) -> Counter[int]:
     return sizes
 
 
-def merge_lines(rows: Rows, *, rest: bool = False) -> int:
-    """Store some lines in a segment, lines in their rows first. Return the number of lines.
+def move_lines(rows: Rows, *, rest: bool = False) -> int:
+    """Move some lines from their rows to segments of one line. Return the number of lines.
 
     A line in its row before the end of the last segment stays there: it changed after that.
 
     rest: also lines that fill an eighth of a segment
     """
     found = rows.execute(_IN_FULL, (LINES.end(rows),)).fetchall()
-    least = LINES.size // REST if rest else LINES.size
     # few lines wait for more: with each move, the snapshots of their sessions are stored again
-    if len(found) < min(_AT_ONCE, LINES.most) and sum(len(line) for _, line in found) * _RATIO < least:
-        return LINES.merge(rows, least)
+    if len(found) < min(_AT_ONCE, LINES.most) and sum(len(line) for _, line in found) * _RATIO < _least(rest=rest):
+        return 0
     snapshots = _snapshots(rows, [number for number, _ in found])
     again: list[Row] = []
     for number, data in found:
@@ -99,6 +103,46 @@ def merge_lines(rows: Rows, *, rest: bool = False) -> int:
         rows.execute("INSERT INTO journal(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)", (*row, IN_SEGMENT))
     keep_snapshots(rows, snapshots)
     return len(found)
+
+
+def waiting_lines(rows: Rows, *, rest: bool = False) -> WaitingTexts | None:
+    """Return the lines of the next segment, with short heads; None until they fill it.
+
+    rest: as for `move_lines`
+    """
+    waiting = LINES.waiting(rows, _least(rest=rest))
+    if waiting is None:
+        return None
+    query = "SELECT number, session, id FROM journal WHERE number >= ? AND number <= ?"
+    found = rows.execute(query, (min(waiting.texts), max(waiting.texts))).fetchall()
+    entries = {int(number): (int(session), bytes(key)) for number, session, key in found}
+    return replace(waiting, texts=shorten_heads(waiting.texts, entries))
+
+
+def free_heads(rows: Rows, numbers: Iterable[int]) -> None:
+    """Give the lines in the segments of some entries their heads again, before these entries go."""
+    for number in numbers:
+        LINES.change(rows, number, lambda lines: {**lines, **_with_heads(rows, lines)})
+
+
+def _with_heads(rows: Rows, lines: Mapping[int, bytes]) -> dict[int, bytes]:
+    """Return lines with their heads in full; those whose heads cannot be made again are left out."""
+    short = {number: line for number, line in lines.items() if line.startswith(SHORT_HEAD)}
+    wanted = sorted(short.keys() | {parent_of(number, line) for number, line in short.items()})
+    keys: dict[int, bytes] = {}
+    for first in range(0, len(wanted), _AT_ONCE):
+        some = wanted[first : first + _AT_ONCE]
+        query = f"SELECT number, id FROM journal WHERE number IN ({', '.join('?' * len(some))})"  # noqa: S608 -- question marks
+        keys.update((int(number), bytes(key)) for number, key in rows.execute(query, some).fetchall())
+    made = {number: line for number, line in lines.items() if number not in short}
+    for number, line in short.items():
+        with contextlib.suppress(DamagedBlob):
+            made[number] = lengthen_head(number, line, keys)
+    return made
+
+
+def _least(*, rest: bool) -> int:
+    return LINES.size // REST if rest else LINES.size
 
 
 def _snapshots(rows: Rows, numbers: Iterable[int]) -> list[Row]:

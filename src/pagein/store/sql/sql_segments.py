@@ -9,6 +9,7 @@ Rules of this file
 4. Whoever reads a text verifies it, or relies on the checksum of its frame.
 """
 
+import contextlib
 import itertools
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,12 +18,23 @@ from functools import lru_cache
 from typing import Final
 
 from pagein.errors import DamagedBlob
-from pagein.store.sql.packed_bytes import FRAME_HEAD, ZSTD, pack_bundle, size_in, unpack
+from pagein.store.sql.packed_bytes import FRAME_HEAD, QUICKLY, ZSTD, pack_bundle, size_in, unpack
 from pagein.store.sql.sql_rows import Row, Rows
 
 _AT_HAND: Final = 16
 _COUNT: Final = struct.Struct(">I")
 _PART: Final = struct.Struct(">QI")
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTexts:
+    """Single texts that are to be a segment, by number.
+
+    stored: their rows, which tell whether they changed meanwhile
+    """
+
+    texts: Mapping[int, bytes]
+    stored: Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +103,13 @@ class Segments:
             if not gone.isdisjoint(texts):
                 self._replace(rows, found, {number: text for number, text in texts.items() if number not in gone})
 
-    def merge(self, rows: Rows, least: int | None = None) -> int:
-        """Merge the oldest single texts into a segment. Return their number; 0 until the texts fill a segment.
+    def merge(self, rows: Rows) -> int:
+        """Merge the oldest single texts into a segment. Return their number; 0 until the texts fill a segment."""
+        waiting = self.waiting(rows)
+        return 0 if waiting is None else self.put_joined(rows, waiting, join_texts(waiting.texts))
+
+    def waiting(self, rows: Rows, least: int | None = None) -> WaitingTexts | None:
+        """Return the oldest single texts that make a segment; None until they fill it.
 
         least: bytes of texts that are enough, instead of `size`
         """
@@ -101,19 +118,39 @@ class Segments:
         query = f"SELECT substr(data, 1, {FRAME_HEAD}) FROM {self.table} WHERE texts = 1 AND first > ? ORDER BY first LIMIT ?"  # noqa: S608 -- constants
         heads = rows.execute(query, (behind, self.most)).fetchall()
         if len(heads) < self.most and sum(size_in(bytes(head)) for (head,) in heads) < least:
-            return 0
+            return None
         texts = self._waiting(rows, behind, least)
-        if not texts:
+        return WaitingTexts(texts, self._stored(rows, texts)) if texts else None
+
+    def put_joined(self, rows: Rows, waiting: WaitingTexts, data: bytes) -> int:
+        """Store a segment in place of single texts. Return their number; 0 if they changed since they were found."""
+        texts = waiting.texts
+        if self._stored(rows, texts) != waiting.stored:
             return 0
         first, end = min(texts), max(texts)
         rows.execute(f"DELETE FROM {self.table} WHERE first >= ? AND first <= ?", (first, end))  # noqa: S608 -- a constant
-        self._insert(rows, first, end, len(texts), _joined(texts))
+        self._insert(rows, first, end, len(texts), data)
         return len(texts)
+
+    def change(self, rows: Rows, number: int, changed: Callable[[Mapping[int, bytes]], Mapping[int, bytes]]) -> None:
+        """Store the texts of the segment with a number in its range anew, if they change. A damaged segment stays as it is."""
+        found = self._around(rows, number)
+        if found is None:
+            return
+        with contextlib.suppress(DamagedBlob):
+            texts = self._texts(found)
+            if (made := changed(texts)) != texts:
+                self._replace(rows, found, made)
 
     def end(self, rows: Rows) -> int:
         """Return the last number in the range of a segment with several texts; -1 if there is none."""
         last = rows.execute(f"SELECT max(last) FROM {self.table} WHERE texts > 1").fetchone()  # noqa: S608 -- a constant
         return -1 if last is None or last[0] is None else int(last[0])
+
+    def _stored(self, rows: Rows, texts: Mapping[int, bytes]) -> Sequence[Row]:
+        query = f"SELECT first, last, data FROM {self.table} WHERE first >= ? AND first <= ? ORDER BY first"  # noqa: S608 -- a constant
+        found = rows.execute(query, (min(texts), max(texts))).fetchall()
+        return [(int(first), int(last), bytes(data)) for first, last, data in found]
 
     def _waiting(self, rows: Rows, behind: int, least: int) -> dict[int, bytes]:
         """Return the texts of the next segment, of single texts behind a number; none until they fill it.
@@ -163,7 +200,7 @@ class Segments:
             ((number, text),) = texts.items()
             self._insert(rows, number, number, 1, self.pack_one(text))
         elif texts:
-            self._insert(rows, min(texts), max(texts), len(texts), _joined(texts))
+            self._insert(rows, min(texts), max(texts), len(texts), join_texts(texts))
 
     def _insert(self, rows: Rows, first: int, last: int, count: int, data: bytes) -> None:
         rows.execute(
@@ -173,11 +210,11 @@ class Segments:
         )
 
 
-def _joined(texts: Mapping[int, bytes]) -> bytes:
-    """Return the texts as the data of a segment."""
+def join_texts(texts: Mapping[int, bytes], level: int = QUICKLY) -> bytes:
+    """Return the texts as the data of a segment. level: of the compression"""
     ordered = sorted(texts.items())
     head = b"".join(_PART.pack(number, len(text)) for number, text in ordered)
-    packed, _ = pack_bundle([_COUNT.pack(len(ordered)), head, *(text for _, text in ordered)])
+    packed, _ = pack_bundle([_COUNT.pack(len(ordered)), head, *(text for _, text in ordered)], level=level)
     return packed
 
 

@@ -25,7 +25,7 @@ from pagein.store.sql.sql_answers import answers_in_numbers, answers_in_texts
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row
 from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_journals import load_line, put_texts, remove_blob
-from pagein.store.sql.sql_lines import LINES, line_sizes, with_lines
+from pagein.store.sql.sql_lines import LINES, free_heads, line_sizes, with_lines
 from pagein.store.sql.sql_references import lasting_links
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text, plain
 from pagein.store.sql.sql_versions import SESSION
@@ -107,7 +107,7 @@ class SqlUpkeep(SqlBlobs):
             shared = partial(is_shared, rows)
             packed = PackedLine(BRIDGE, line, {}) if is_bridge(entry) else pack_line(line, shared)
             taken = (place, session_number(rows, stored_name(session)), entry_key(entry.id))
-            _drop_entries(rows, "number = ? OR (session = ? AND id = ?)", taken)
+            _drop_entries(rows, "number = ? OR (session = ? AND id = ?)", taken, whole=False)
             self._take_number(rows, place)
             rows.execute(
                 "INSERT INTO journal(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
@@ -176,10 +176,13 @@ def _table(rows: Rows, query: str) -> dict[str, Any]:
     return {str(name): value for name, value in rows.execute(query).fetchall()}
 
 
-def _drop_entries(rows: Rows, wanted: str, values: Sequence[object]) -> None:
-    """Delete the entries that meet a condition, with their lines."""
+def _drop_entries(rows: Rows, wanted: str, values: Sequence[object], *, whole: bool = True) -> None:
+    """Delete the entries that meet a condition, with their lines. whole: whether they are all entries of their session"""
     found = rows.execute(f"SELECT number FROM journal WHERE {wanted}", values).fetchall()  # noqa: S608 -- constants
-    LINES.drop(rows, [int(number) for (number,) in found])
+    numbers = [int(number) for (number,) in found]
+    if not whole:
+        free_heads(rows, numbers)
+    LINES.drop(rows, numbers)
     rows.execute(f"DELETE FROM journal WHERE {wanted}", values)  # noqa: S608 -- constants
 
 
