@@ -4,9 +4,9 @@
 
 Each session is drawn with a client, a model, a preset and a provider that keeps its cache entries as documented or not, and is taken to
 end after each of its calls. No HTTP, no store on a disk. Prints how many were tried and the worst of each preset and provider, with its
-seed; exit status 1 where one loses more than 2 %. Not counted, and told apart, is the price of the recall tools that a known agent has
-from its first request on. The same seed draws the same session. `scripts/seek_losses.py` replays
-sessions as from their logs; this one sees the bytes, and the recall tools in them.
+seed; exit status 1 where one loses more than 2 %. Not counted, and told apart, are the price of the recall tools that a known agent has
+from its first request on, and ends at which a request of the client itself was already too long for the model. The same seed draws the
+same session. `scripts/seek_losses.py` replays sessions as from their logs; this one sees the bytes, and the recall tools in them.
 """
 
 import argparse
@@ -35,19 +35,21 @@ _COURSES: Sequence[tuple[Preset, CacheKind]] = [(preset, kind) for preset in PRE
 class Found:
     """What some sessions came to. worst: by preset and provider, with its seed; over: those that lost too much.
 
-    dearest: the largest loss with the price of the recall tools, with its seed.
+    dearest: the largest loss with the price of the recall tools, with its seed. fullest: the largest at the other ends.
     """
 
     tried: int = 0
     ends: int = 0
     worst: dict[tuple[Preset, CacheKind], tuple[RequestLoss, int]] = field(default_factory=dict)
     dearest: tuple[float, int] = (0.0, 0)
+    fullest: tuple[float, int] = (-1.0, 0)
     over: list[tuple[Preset, CacheKind, RequestLoss, int]] = field(default_factory=list)
 
     def take(self, course: tuple[Preset, CacheKind], loss: RequestLoss, seed: int) -> None:
         """One more session."""
         self.worst[course] = max(self.worst.get(course, (loss, seed)), (loss, seed))
         self.dearest = max(self.dearest, (loss.whole, seed))
+        self.fullest = max(self.fullest, (loss.full, seed))
         if loss.share > MOST:
             self.over.append((*course, loss, seed))
 
@@ -56,6 +58,7 @@ class Found:
         self.tried, self.ends = self.tried + other.tried, self.ends + other.ends
         self.over += other.over
         self.dearest = max(self.dearest, other.dearest)
+        self.fullest = max(self.fullest, other.fullest)
         for course, (loss, seed) in other.worst.items():
             self.worst[course] = max(self.worst.get(course, (loss, seed)), (loss, seed))
 
@@ -109,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for (preset, kind), (loss, seed) in sorted(found.worst.items()):
         print(f"{preset}, {kind}: {loss.share:+.2%} at worst, after call {loss.end} of seed {seed}")
     print(f"with the recall tools: {found.dearest[0]:+.2%} at worst, by seed {found.dearest[1]}")
+    print(f"where the client's own request was too long: {found.fullest[0]:+.2%} at worst, by seed {found.fullest[1]}")
     for preset, kind, loss, seed in found.over:
         print(f"    over: {preset}, {kind}, {loss.share:+.2%} after call {loss.end} of seed {seed}")
     return 1 if found.over else 0

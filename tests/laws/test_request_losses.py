@@ -46,6 +46,9 @@ def test_no_session_is_made_dearer_by_tools_that_enter_late(seed: int, preset: P
         (2000393, "thrifty", "short-hour"),  # the same by three tokens: +34 %
         (900157, "balanced", "unrefreshed"),  # a later one, by little news: +16 %
         (902564, "thrifty", "short-hour"),  # the first one after the client compacted: +3 %
+        (7003263, "balanced", "documented"),  # the same to just under the minimum: +11 %
+        (7012093, "balanced", "unrefreshed"),  # and with a prompt prefix without a breakpoint: +10 %
+        (5000663, "careful", "short-hour"),  # tools that leave a compacted prompt whose prefix is cached alone: +18 %
     ],
 )
 def test_the_recall_tools_lift_no_prompt_over_the_minimum_of_the_cache(

@@ -24,6 +24,7 @@ class DocumentedPrice(NamedTuple):
     """Prices of a token as multiples of an input token, and the cache.
 
     least: smallest cached prefix, tokens. lasts: lifetime of a cache without breakpoints; None for one with breakpoints.
+    window: the most tokens that a prompt and its longest answer may have.
     """
 
     read: float
@@ -31,19 +32,20 @@ class DocumentedPrice(NamedTuple):
     write_1h: float
     output: float
     least: int
+    window: int
     lasts: float | None = None
 
 
 PRICES: Final[Mapping[str, DocumentedPrice]] = {
-    "claude-sonnet-4-5": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 1024),
-    "claude-sonnet-4-6": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 1024),
-    "claude-opus-4-5": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 4096),
-    "claude-opus-4-6": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 4096),
-    "claude-opus-4-7": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 2048),
-    "claude-haiku-4-5": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 4096),
-    "claude-opus-5": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 512),
-    "gpt-5.1": DocumentedPrice(0.1, 1.0, 1.0, 8.0, 1024, 600.0),
-    "gpt-4o": DocumentedPrice(0.5, 1.0, 1.0, 4.0, 1024, 600.0),
+    "claude-sonnet-4-5": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 1024, 200_000),
+    "claude-sonnet-4-6": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 1024, 1_000_000),
+    "claude-opus-4-5": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 4096, 200_000),
+    "claude-opus-4-6": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 4096, 1_000_000),
+    "claude-opus-4-7": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 2048, 1_000_000),
+    "claude-haiku-4-5": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 4096, 200_000),
+    "claude-opus-5": DocumentedPrice(0.1, 1.25, 2.0, 5.0, 512, 1_000_000),
+    "gpt-5.1": DocumentedPrice(0.1, 1.0, 1.0, 8.0, 1024, 400_000, 600.0),
+    "gpt-4o": DocumentedPrice(0.5, 1.0, 1.0, 4.0, 1024, 128_000, 600.0),
 }
 """Published prices of models: those of Anthropic as of 2026-08-22, those of OpenAI as of 2026-11-04."""
 
@@ -57,6 +59,11 @@ class BilledRequest(NamedTuple):
     written_1h: int
     output: int
     cost: float
+
+    @property
+    def prompt(self) -> int:
+        """The tokens of the prompt."""
+        return self.fresh + self.read + self.written + self.written_1h
 
 
 @dataclass(slots=True)

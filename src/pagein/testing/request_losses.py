@@ -32,6 +32,8 @@ from pagein.wiring import default_counter
 Api: TypeAlias = Literal["anthropic", "openai_chat"]
 
 BEGIN: Final = 1_795_800_000.0
+_ANSWER: Final = 9000
+"""Tokens of the longest answer that the client allows."""
 _MOST: Final = 300_000.0
 """BIT that keep-alive requests of a session may cost, as the gateway's caps by default."""
 _ASKS: Final = ("review it, says", "says", "fix it, says")
@@ -202,7 +204,7 @@ class _Client:
                 said[place] = self._marked(self.messages[place])
         if not self.manner.has_blocks:
             said = [self._begins, *said]
-        head = b'{"model":"%s","max_tokens":9000,"tools":%s,' % (model.encode(), self._tools)
+        head = b'{"model":"%s","max_tokens":%d,"tools":%s,' % (model.encode(), _ANSWER, self._tools)
         system = b'"system":%s,' % self._system if self.manner.has_blocks else b""
         return b'%s%s"messages":[%s]}' % (head, system, b",".join(said))
 
@@ -249,11 +251,14 @@ class RequestLoss:
 
     share: without the price of the recall tools that a known agent has from its first request on that can be cached.
     end: calls up to that end. whole: the largest share with that price.
+    full: the largest share at ends from the first request of the client on that the provider would refuse as too long,
+        which neither `share` nor `whole` has: append-only would have ended there, or been compacted.
     """
 
     share: float
     end: int = 0
     whole: float = field(default=0.0, compare=False)
+    full: float = field(default=-1.0, compare=False)
 
 
 def request_loss(
@@ -261,21 +266,23 @@ def request_loss(
 ) -> RequestLoss:
     """Return the loss of a session with a preset. kind: how long the provider keeps cache entries."""
     sent = list(_requests(made, manner))
-    plain = [*_direct(sent, made, manner, kind)]
+    caches = _Caches(made, manner, kind)
+    direct = [caches.bill(one, one.body) for one in sent]
+    plain = [one.cost for one in direct]
     theirs = accumulate(plain)
     ours, has_tools = _curated(sent, made, manner, preset, kind)
     caches = _Caches(made, manner, kind)
     tools = accumulate(_price_of_tools(sent, plain, caches, manner, has_tools)) if any(has_tools) else [0.0] * len(sent)
-    found, whole = RequestLoss(-1.0), -1.0
+    is_refused = (two.prompt + _ANSWER > PRICES[one.model].window for one, two in zip(sent, direct, strict=True))
+    most = next((end for end, refused in enumerate(is_refused, start=1) if refused), len(sent) + 1)
+    found, whole, full = RequestLoss(-1.0), -1.0, -1.0
     for end, (base, paid, own) in enumerate(zip(theirs, ours, tools, strict=True), start=1):
-        found, whole = max(found, RequestLoss((paid - max(0.0, own)) / base - 1, end)), max(whole, paid / base - 1)
-    return replace(found, whole=whole)
-
-
-def _direct(sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManner, kind: CacheKind) -> Iterator[float]:
-    caches = _Caches(made, manner, kind)
-    for one in sent:
-        yield caches.bill(one, one.body).cost
+        share = (paid - max(0.0, own)) / base - 1
+        if end >= most:
+            full = max(full, share)
+        else:
+            found, whole = max(found, RequestLoss(share, end)), max(whole, paid / base - 1)
+    return replace(found, whole=whole, full=full)
 
 
 def _price_of_tools(

@@ -14,8 +14,8 @@ Rules of this file
    them with the first request in which they weigh next to nothing. If the provider may have cached something by then,
    they come with the first eviction. That voids the cache once, and is part of the price of that decision (`Begins`).
    A known agent with a shell recalls by its shell there.
-   A conversation that the client compacted to surely less than the minimum begins without them. Tools that do more than
-   recall are there at once: the user has asked for them.
+   A conversation that the client compacted to what may be less than the minimum begins without them, if its prompt
+   prefix alone surely is. Tools that do more than recall are there at once: the user has asked for them.
 6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known
    agent's shell.
 7. A history of calls without any list of tools (a recording, a custom loop) does not show what its model can do. It is
@@ -97,16 +97,16 @@ def recall_of(
     offers: Sequence[ToolOffer] | None,
     settled: Settled,
     *,
-    may_be_cached: Callable[[], bool] = lambda: True,
-    leaves: Callable[[], bool] = lambda: False,
-    is_stored: Callable[[], bool] = lambda: True,
+    may_be_cached: Callable[[], bool],
+    leaves: Callable[[], bool],
+    is_stored: Callable[[], bool],
 ) -> RecallOffer:
     """Return the recall tools and the recall way of a client's request.
 
     offers: the available tools; empty if the user wants no tools any more; None if recall is the caller's own business.
     settled: the choice journaled on the branch.
     may_be_cached: returns whether the provider may have cached anything of the branch.
-    leaves: returns whether the client began the conversation anew with a prompt that surely is too small for the cache.
+    leaves: returns whether the client began the conversation anew with a prompt that tools may lift over the minimum.
     is_stored: returns whether the request has its price without the tools too (`cache_minimum`).
     """
     if offers is None or (offers and not settled and _tells_nothing(envelope, script)):
