@@ -130,18 +130,24 @@ class MemoryOracle:
             prompt = commit.name
             assert version["said"].startswith(self._words(prompt)), (path, version, prompt)
             assert version["session"] in (self._run.sessions_of(prompt) or {version["session"]}), (path, version)
-            self._check_text(path, version, told, self._git.text(commit.digest, path))
+            there = self._path_in(told["metadata"]) or path  # it may have moved since
+            self._check_text(path, version, told, self._git.text(commit.digest, there))
             made += [] if version["op"] == "read" else [(prompt.removeprefix(f"{program}-"), version["op"])]
             shown.append({**version, "call": call, "commit": commit.digest, "content": told["content"]})
         assert made == [one for one in _DEEDS.get(name, []) if one in made], (path, made)
         assert {one for one in _DEEDS.get(name, []) if one[1] in ("edit", "write")} <= set(made), (path, made)
         return shown
 
+    def _path_in(self, metadata: dict[str, Any]) -> str:
+        told = metadata.get("path") or metadata.get("last_path")
+        return str(Path(told).relative_to(self._run.workspace)) if told else ""
+
     def _check_sighting(self, path: str, version: dict[str, Any], told: dict[str, Any]) -> None:
         """What was found on the disk stood there, in one of the states that git has, or stands there now."""
         assert self._follows, (path, version)
         assert (version["session"], version["turn"], version["said"]) == (None, None, None), (path, version)
-        texts = {self._git.text(commit.digest, path) for commit in self._git.commits} | {self._on_disk(path)}
+        there = self._path_in(told["metadata"]) or path
+        texts = {self._git.text(commit.digest, there) for commit in self._git.commits} | {self._on_disk(there)}
         assert told["content"] in texts, (path, version, told["content"])
         assert (version["op"] == "delete") == (told["content"] is None), (path, version)
 
@@ -217,7 +223,8 @@ class MemoryOracle:
         for link in links:
             prompt = self._git.commit_after(link["id"]).name
             assert link["said"].startswith(self._words(prompt)), (path, link)
-            assert path.rpartition("/")[2] in link["title"] or "Patch" in link["title"], (path, link)
+            names = [path.rpartition("/")[2], *(["names.py"] if self._follows and path.endswith("labels.py") else [])]
+            assert any(name in link["title"] for name in [*names, "Patch"]), (path, link)
 
     def check_blame(self, path: str) -> int:
         """Each line that is given to an agent was written in that turn, as git has it. Returns how many there are."""

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +26,11 @@ from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.mcp.workspaces import folders_of
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.simulator import SimulatedProvider
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.scripted_children import reply
 from pagein.tools import catalogue
 from pagein.tools.delegation_tools import DELEGATION
+from pagein.tools.naming_commands import name
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -119,6 +122,10 @@ def test_versions_and_references_of_a_stored_object_are_listed(engine: Engine, t
     ask("read", mode="file", target="a.py")
     ask("search", pattern="write the notes")
     assert "at an unknown time" in ask("history", id="a.py"), "a read without a time is of no year"
+    with closing(SqliteStore(tmp_path / "store.db")) as store:
+        name(store, str(tmp_path / "notes.md"), "the notes", at=2000.0)
+    told = ask("history", id="the notes").splitlines()
+    assert told[1].endswith("characters, name"), "a person named it, and no session"
     for tool in ("history", "select"):
         assert ask(tool, id="unknown.md").startswith("error: no object has the id")
         assert ask(tool) == "error: Missing required parameter: id"

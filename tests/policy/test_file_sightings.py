@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.file_sightings import FileLook, ToldContent, key_of, untold
+from pagein.policy.file_sightings import FileLook, ToldContent, ToldEdit, key_of, untold
 
 A, B, C = (key_of(text) for text in "abc")
 
@@ -51,11 +51,35 @@ def test_after_an_edit_without_a_proved_text_nobody_is_blamed_for_a_change() -> 
     assert ops(told(None, None), look("b")) == [("seen", "b", 10.0)], "the first look at a file that is known in part"
 
 
+def test_a_text_that_shows_an_edit_is_told_behind_the_edit() -> None:
+    """The file changed before the result of the edit was journaled."""
+    edit = ToldEdit(12.0, key_of("x\nnew"), {"new"})
+    known = ToldContent(A, frozenset(), C, 30.0, is_open=True, edits=(edit,))
+
+    def times(*texts: str) -> list[float]:
+        return [at for _, _, at in ops(known, *(look(text, 10.0 + k) for k, text in enumerate(texts)), look("c", 30.0))]
+
+    assert times("x\nnew\n") == [12.001], "the very text of the edit"
+    assert times("unseen\nnew\n") == [12.001], "its lines in a text that something else changed, too"
+    assert times("x\nold\n") == [10.0], "without its lines it was there before"
+    assert times("x\nnew\n", "x\n") == pytest.approx([12.001, 12.002]), "looks keep their order"
+    late = ToldContent(A, frozenset(), C, 30.0, is_open=True, edits=(ToldEdit(5.0, B, {"new"}),))
+    assert ops(late, look("new"), look("c", 30.0)) == [("seen", "new", 10.0)], "an earlier edit was journaled already"
+
+
 texts = st.sampled_from("abcd")
+edits = st.lists(
+    st.builds(ToldEdit, st.sampled_from([0.5, 1.5, 2.5]), texts.map(key_of), st.frozensets(texts)), max_size=2
+)
 
 
 @given(
-    st.none() | texts, st.none() | texts, st.frozensets(texts), st.lists(texts, min_size=1, max_size=6), st.booleans()
+    st.none() | texts,
+    st.none() | texts,
+    st.frozensets(texts),
+    st.lists(texts, min_size=1, max_size=6),
+    st.booleans(),
+    edits,
 )
 def test_the_newest_text_of_all_is_the_one_on_the_disk(
     shown: str | None,
@@ -63,6 +87,7 @@ def test_the_newest_text_of_all_is_the_one_on_the_disk(
     between: frozenset[str],
     seen: list[str],
     is_open: bool,  # noqa: FBT001 - drawn
+    likely: list[ToldEdit],
 ) -> None:
     known = ToldContent(
         shown and key_of(shown),
@@ -70,6 +95,7 @@ def test_the_newest_text_of_all_is_the_one_on_the_disk(
         newest and key_of(newest),
         2.5,
         is_open,
+        likely,
     )
     found = untold(known, [look(text, float(at)) for at, text in enumerate(seen)])
     after = [(2.5, known.newest), *((one.at, one.key) for _, one in found)]

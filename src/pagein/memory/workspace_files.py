@@ -10,7 +10,7 @@ Rules of this file
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -26,7 +26,7 @@ from pagein.model.names import ContentHash
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.policy.file_moves import FilePlace, moves
-from pagein.policy.file_sightings import FileLook, ToldContent, key_of, untold
+from pagein.policy.file_sightings import FileLook, ToldContent, ToldEdit, key_of, untold
 from pagein.workspace.file_description import FoundFile
 from pagein.workspace.folder import Folder
 from pagein.workspace.folder_walk import files_at, size_of, walk
@@ -235,7 +235,21 @@ class WorkspaceFiles:
             None if newest is None else self._key(newest),
             newest.at if newest is not None else 0.0,
             is_open=any(not _is_whole(one) for one in changed),
+            edits=tuple(self._edits(versions, changed)),
         )
+
+    def _edits(self, versions: Sequence[Version], changed: Sequence[Version]) -> Iterator[ToldEdit]:
+        """Yield the calls among some versions, in the order of their times, whose text is likely."""
+        likely = {one.number for one in changed if one.metadata.get("known") == "likely"}
+        before: set[str] = set()
+        for version in versions if likely else ():
+            text = self._store.content(version) if version.metadata.get("known") in ("whole", "likely") else None
+            if text is None:
+                continue
+            lines = set(text.splitlines())
+            if version.number in likely:
+                yield ToldEdit(version.at, key_of(text), lines - before)
+            before = lines
 
     def _key(self, version: Version) -> str | None:
         if version.deleted:

@@ -7,6 +7,7 @@ Rules of this file
 2. Every other text that differs from the text before is a change that no call explains; but if a call changed the file in a
    way that did not prove its text, it is only what was seen.
 3. The text that the file has now is told last, also if it is an old one that came back.
+4. A file changes before its call is journaled. So a text that shows what a call made of the file is told behind the call.
 """
 
 import hashlib
@@ -41,6 +42,24 @@ class FileLook:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldEdit:
+    """A call that changed the file, and does not prove its text.
+
+    at: time of its version. key: of the likely text. added: lines of that text that the text before did not have.
+    """
+
+    at: float
+    key: str
+    added: Collection[str]
+
+    def is_in(self, look: FileLook) -> bool:
+        """Whether a text shows what the call made of the file."""
+        if look.key == self.key:
+            return True
+        return look.text is not None and bool(self.added) and set(self.added) <= set(look.text.splitlines())
+
+
+@dataclass(frozen=True, slots=True)
 class ToldContent:
     """What is known of a file without looking.
 
@@ -48,6 +67,7 @@ class ToldContent:
     texts: keys of the whole texts that calls told since then.
     newest: key of the newest content; None if it is not known whole. newest_at: time of the version that tells it.
     is_open: whether a call changed the file since then, and its text after that is not proved.
+    edits: such calls whose text is likely.
     """
 
     shown: str | None
@@ -55,6 +75,7 @@ class ToldContent:
     newest: str | None
     newest_at: float
     is_open: bool
+    edits: Sequence[ToldEdit] = ()
 
 
 def key_of(text: str) -> str:
@@ -67,13 +88,20 @@ def untold(told: ToldContent, looks: Sequence[FileLook]) -> list[tuple[SightingO
     """Return the looks to be told, in their order. looks: in the order of their times; the last one is how the file is now."""
     op: Literal["seen", "change"] = "seen" if told.is_open or (told.shown is None and told.newest is None) else "change"
     found: list[tuple[SightingOp, FileLook]] = []
-    before, newest = told.shown, told.newest
+    before, newest, placed_at = told.shown, told.newest, -_AFTER
     for look in looks[:-1]:
         if look.key not in (before, told.newest, *told.texts):
-            found.append((op, look))
-            newest = look.key if look.at > told.newest_at else newest
+            at = _time_of(look, told.edits)
+            placed_at = at if at > placed_at else placed_at + _AFTER
+            found.append((op, replace(look, at=placed_at)))
+            newest = look.key if placed_at > told.newest_at else newest
         before = look.key
     if looks and looks[-1].key != newest:
-        last = looks[-1]
-        found.append((op, last if last.at > told.newest_at else replace(last, at=told.newest_at + _AFTER)))
+        last, latest = looks[-1], max(told.newest_at, placed_at)
+        found.append((op, last if last.at > latest else replace(last, at=latest + _AFTER)))
     return found
+
+
+def _time_of(look: FileLook, edits: Sequence[ToldEdit]) -> float:
+    """Return the time of a look, behind the edits that it shows."""
+    return max([look.at, *(one.at + _AFTER for one in edits if one.at >= look.at and one.is_in(look))])

@@ -213,7 +213,7 @@ GATEWAY: Final[tuple[Key, ...]] = (
         "follow_files",
         FOLLOWS[0],
         FOLLOWS,
-        "Whether the gateway follows on the disk the files that sessions of this machine touched: changes that no call explains, moves and deletions. `on`: `blame` calls such a change unknown. `person`: a change while no agent of this gateway is at work counts as a person's; only for a machine on which nothing else changes the files of a workspace.",
+        "Whether the gateway follows on the disk the files that sessions of this machine touched: changes that no call explains, moves and deletions. `on`: `blame` calls such a change unknown. `person`: a change while no agent of its store is at work counts as a person's; only for a machine on which nothing else changes the files of a workspace.",
         own=True,
     ),
     number(

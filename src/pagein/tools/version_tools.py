@@ -11,6 +11,7 @@ from pagein.engine.recall.reference_graph import Selection
 from pagein.engine.recall.stored_chats import TurnPlace
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError, StoreError
+from pagein.memory.object_orders import is_order
 from pagein.model.links import Link
 from pagein.model.versions import Version
 from pagein.policy.stubs.object_lines import object_line
@@ -86,6 +87,8 @@ def _version_line(version: Version, place: TurnPlace | None) -> str:
     """Return the origin of a version as a line: cause, time, session and turn."""
     known = version.metadata
     parts = [_time(version.at), "deleted" if version.deleted else f"{version.chars:,} characters"]
+    if is_order(version):  # a copy by a person's order, which keeps the metadata of the version before
+        return f"{version.id}@{version.number}  {', '.join([*parts, str(version.writer.reason)])}"
     parts += [str(known[one]) for one in ("op", "known") if isinstance(known.get(one), str)]
     if place is not None and place.session:
         turn = "" if place.turn is None else f", turn {place.turn}"

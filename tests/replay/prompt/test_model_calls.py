@@ -47,6 +47,21 @@ def test_a_repeated_call_id_still_finds_its_own_result() -> None:
     assert ids == ["REDACTED", "REDACTED", "REDACTED~2", "REDACTED~2"]
 
 
+def test_a_result_without_its_call_is_text_of_the_users() -> None:
+    """Recorded so, the task of a session is no result: no policy, and not the optimum, may let it leave."""
+    entries = [
+        Message("tool", (ToolResult("task", "solve this issue"),)),
+        Message("assistant", (ToolCall("c", "Bash", "{}"),)),
+        Message("tool", (ToolResult("c", "done"), ToolResult("never called", "more"))),
+    ]
+    blocks = gather(entries).blocks
+    assert [(one.kind, one.text) for one in blocks if one.kind != "arguments"] == [
+        ("user", "solve this issue"),
+        ("result", "done"),
+        ("user", "more"),
+    ]
+
+
 def test_a_strange_line_is_kept_and_costs_nothing() -> None:
     calls = gather([UnreadableLine(3, "not JSON"), Message("user", (Text("hi"),))])
     assert [one.line for one in calls.unreadable] == [3]

@@ -186,6 +186,7 @@ class _CallGatherer:
         self.user_turn = False
         self.seen_ids: dict[str, int] = {}
         self.current_id: dict[str, str] = {}
+        self.called: set[str] = set()
         self.reads: set[str] = set()  # ids of the file reads among the calls of the latest assistant message
 
     def message(self, said: Message) -> None:
@@ -257,7 +258,9 @@ class _CallGatherer:
         match said:
             case ToolCall():
                 block = Block(ordinal, "arguments", born, weight, kept, place, said.id, said.name)
-            case ToolResult(call_id=name):
+                self.called.add(said.id)
+            # a result without its call, such as a task that is recorded so, is text of the user's in every valid request
+            case ToolResult(call_id=name) if name in self.called:
                 read = said.shown is not None or name in self.reads
                 block = Block(ordinal, "result", born, weight, kept, place, name, said.name, read, said.is_error)
             case _:

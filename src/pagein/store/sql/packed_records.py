@@ -5,7 +5,8 @@ Rules of this file
 1. A packed record is a zstd frame with `FRAME` as dictionary: records are short, and alike. Whoever reads a record verifies its hash.
 2. A hash in hexadecimal digits takes 33 bytes: the byte 1 and its own bytes. Records are ASCII without control characters, so the byte 1
    is never part of one. The hash of the version's content is in the row of the version too: here it is the byte 2.
-3. Records are in segments (`sql_segments.py`). In an older store they are in the rows of their versions, packed or as texts.
+3. In segments of several records, hashes of additional fields are shorter still (`record_hashes.py`).
+4. Records are in segments (`sql_segments.py`). In an older store they are in the rows of their versions, packed or as texts.
 """
 
 import re

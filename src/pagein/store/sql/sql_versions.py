@@ -1,14 +1,17 @@
 """Read and write the versions of objects in a SQL database. A row is valid only if its record matches its hash."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pagein.errors import CallerError, DamagedBlob
 from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.store.sql.packed_records import CONTENT, RECORDS, full_record, shorten_record, unpack_record
+from pagein.store.sql.record_hashes import HASH_MARK, blobs_behind, shorten_hashes, with_hashes
 from pagein.store.sql.short_names import session_number
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
+from pagein.store.sql.sql_segments import join_texts
 
 SESSION: Final = (
     "coalesce((SELECT name FROM writer_session WHERE writer_session.number = version.of_session), version.session)"
@@ -44,10 +47,10 @@ def with_records(rows: Rows, found: Sequence[Row], sequence: int = 0, record: in
     shorts = RECORDS.load(rows, absent)
     gone = {one for one in absent if one not in shorts and not _is_stored(rows, one)}
     contents = _contents(rows, [one for one, short in shorts.items() if CONTENT in short])
+    blobs = blobs_behind(rows, shorts.values())
+    made = {one: _full(rows, one, short, contents.get(one), blobs) for one, short in shorts.items()}
     return [
-        row
-        if (short := shorts.get(row[sequence])) is None
-        else (*row[:record], _full(short, contents.get(row[sequence])), *row[record + 1 :])
+        row if row[sequence] not in made else (*row[:record], made[row[sequence]], *row[record + 1 :])
         for row in found
         if row[sequence] not in gone
     ]
@@ -65,7 +68,11 @@ def merge_records(rows: Rows) -> int:
     """Store some records of versions in a segment, records of an older store first. Return the number of records."""
     found = rows.execute(_IN_FULL, (_AT_ONCE,)).fetchall()
     if not found:
-        return RECORDS.merge(rows)
+        waiting = RECORDS.waiting(rows)
+        if waiting is None:
+            return 0
+        waiting = replace(waiting, texts=shorten_hashes(rows, waiting.texts))
+        return RECORDS.put_joined(rows, waiting, join_texts(waiting.texts))
     for sequence, stored, content in found:
         try:
             put_record(rows, sequence, unpack_record(stored), None if content is None else bytes(content))
@@ -120,7 +127,21 @@ def _contents(rows: Rows, sequences: Sequence[int]) -> dict[int, bytes]:
     return found
 
 
-def _full(short: bytes, content: bytes | None) -> str | bytes:
+def _full(
+    rows: Rows, sequence: int, short: bytes, content: bytes | None, blobs: Mapping[bytes, list[bytes]]
+) -> str | bytes:
+    """Return the record behind a short form; `IN_SEGMENT` for a damaged one."""
+    if HASH_MARK not in short:
+        return _record_of(short, content)
+    found = [_record_of(one, content) for one in with_hashes(short, blobs)]
+    if len(found) > 1:  # some blobs begin alike
+        wanted = rows.execute("SELECT object_hash FROM version WHERE sequence = ?", (sequence,)).fetchone()
+        name = None if wanted is None else bytes(wanted[0]).hex()
+        found = [one for one in found if isinstance(one, str) and object_hash_of(one).hex == name]
+    return found[0] if found else IN_SEGMENT
+
+
+def _record_of(short: bytes, content: bytes | None) -> str | bytes:
     try:
         return full_record(short, content)
     except DamagedBlob:
