@@ -143,11 +143,14 @@ class MemoryOracle:
         return str(Path(told).relative_to(self._run.workspace)) if told else ""
 
     def _check_sighting(self, path: str, version: dict[str, Any], told: dict[str, Any]) -> None:
-        """What was found on the disk stood there, in one of the states that git has, or stands there now."""
+        """What was found on the disk stood there, in one of the states that git has, or stands there now.
+
+        Or the file was empty: writers empty a file before they write it.
+        """
         assert self._follows, (path, version)
         assert (version["session"], version["turn"], version["said"]) == (None, None, None), (path, version)
         there = self._path_in(told["metadata"]) or path
-        texts = {self._git.text(commit.digest, there) for commit in self._git.commits} | {self._on_disk(there)}
+        texts = {self._git.text(commit.digest, there) for commit in self._git.commits} | {self._on_disk(there), ""}
         assert told["content"] in texts, (path, version, told["content"])
         assert (version["op"] == "delete") == (told["content"] is None), (path, version)
 

@@ -18,6 +18,7 @@ from pagein.model.references import Reference
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.tools.session_commands import chat
 
 
 @pytest.fixture
@@ -195,3 +196,27 @@ def test_a_name_that_a_person_gives_to_a_repeated_call_is_no_fault(store: Sqlite
     Indexer(store).catch_up()
     give_order(store, ObjectNameNote(UNIQUE, "first"), 1_000.0)
     assert list(projection_faults(store)) == []
+
+
+def test_the_name_of_a_call_or_of_words_shows_the_whole_turn_also_of_a_branch_that_was_left(
+    store: SqliteUpkeep,
+) -> None:
+    journal = Journal(store, "main")
+    journal.say("begin")
+    journal.answer("begun")
+    begun = journal.leaf
+    for place, words in enumerate(("try one way", "try another")):
+        journal.leaf = begun
+        journal.say(words)
+        for step in range(2):
+            journal.write(f"call-{place}-{step}", f"{words} {step}\n")
+        journal.answer("tried")
+        Indexer(store).catch_up()
+    calls = {one.id: one for one in objects(store, "toolcall")}
+    asked = [one.id for one in objects(store, "user") if (store.content(one) or "").startswith("try")]
+    for place, words in enumerate(asked):
+        for name in (f"call-{place}-0", f"call-{place}-1", words):
+            (turn,) = chat(store, name)[1]
+            found = [step["object"] for step in turn["steps"] if step["kind"] == "call"]
+            assert found == [calls[f"call-{place}-{step}"].id for step in range(2)], name
+    store.close()

@@ -239,8 +239,31 @@ def _named_chat(
     found = store.resolve(Reference(reference.target, reference.pin)) if isinstance(reference, Reference) else None
     if not isinstance(found, Resolution) or not isinstance(reference, Reference):
         raise NotRecallable(f"{meant.id} is a {meant.type} of no chat; `pagein show {meant.id}` prints it")
-    turn = meant.metadata.get("turn")
-    return found.version, turn if isinstance(turn, int) else turn_in(reference.field)
+    told = meant.metadata.get("turn")
+    turn = told if isinstance(told, int) else turn_in(reference.field)
+    return (found.version if turn is None else _version_with(store, found.version, turn, meant)), turn
+
+
+def _version_with(store: ObjectStore, chat: Version, turn: int, meant: Version) -> Version:
+    """Return the newest version of a chat in which a turn has an object.
+
+    The object refers to the version before it. After a rewind, only versions in between have the rest of the turn.
+    """
+    begun = _turn_of(store, chat, turn)
+    goes_on = None
+    for version in reversed(store.history(chat.id)[chat.number :]):
+        found = _turn_of(store, version, turn)
+        if found is None:
+            continue
+        if any(isinstance(step, ChatCall) and step.object.target == meant.id for step in found.steps):
+            return version
+        if goes_on is None and begun is not None and found.said[:1] == begun.said[:1]:
+            goes_on = version
+    return goes_on or chat  # words, or a call that no version has yet
+
+
+def _turn_of(store: ObjectStore, chat: Version, turn: int) -> ChatTurn | None:
+    return next((found for _, found in read_turns(store, chat, turn, turn)), None)
 
 
 def _newest_session(store: ObjectStore) -> Version:
