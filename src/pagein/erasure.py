@@ -10,14 +10,14 @@ import fcntl
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from pagein.errors import BadInput, BadName, NotRecallable, StoreError
-from pagein.memory.indexer import Indexer
+from pagein.memory.indexer import Indexer, RemadeObjects
 from pagein.model.codec import decode_entry, decode_message
 from pagein.model.derived_versions import is_derived
 from pagein.model.entries import Entry, EntryId, MessageEntry, NoteEntry
@@ -39,6 +39,13 @@ TELLING: Final = 40
 _SIDES: Final = ("", "-wal", "-shm", "-journal")
 _CHUNK: Final = 1 << 20
 _PAGE: Final = 500
+_LOOKING, _MAKING = "looking for it in the store", "making objects again"
+_CLEANING, _PROVING = "cleaning the store's files", "looking for what is left"
+Tell: TypeAlias = Callable[[str], object]
+
+
+def _silent(_: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass(slots=True)
@@ -86,31 +93,45 @@ def _long_enough(text: str, target: str) -> str:
     return text
 
 
-def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None, log: Path) -> ErasureReport:
+def forget_texts(
+    store: ForgettingStore, texts: Sequence[str], file: Path | None, log: Path, tell: Tell = _silent
+) -> ErasureReport:
     """Erase texts from the store and from the files beside the store. Raises StoreError.
 
     file: the store's file; None for a database
     log: the log of operations
+    tell: called with what begins, in words
     """
     done = ErasureReport(len(texts))
     key = store.secret()
+    tell(_LOOKING)
     with store.exclusive():
         store.bury(tombstone(text, key) for text in texts)
-        Indexer(store).drop(store)
-        told = store.retell(key, finder(texts, shortened=True))
+        indexer = Indexer(store)
+        dropped: list[RemadeObjects | None] = []
+        told = store.retell(
+            key, finder(texts, shortened=True), lambda sessions: dropped.append(indexer.drop_of(store, sessions))
+        )
+        tell(_MAKING)
+        if not all(one is not None and indexer.make_again(store, one) for one in dropped):
+            drop_unneeded(store)
         _begin_anew(store, told)
-        drop_unneeded(store)
-    Indexer(store).catch_up()
+    indexer.catch_up()
     _count(done, told)
+    tell(_CLEANING)
     _clean(store, done, file, log, texts)
+    tell(_PROVING)
     _search(store, done, file, log, texts)
     return done
 
 
-def forget_session(store: ForgettingStore, session: str, file: Path | None, log: Path) -> ErasureReport:
+def forget_session(
+    store: ForgettingStore, session: str, file: Path | None, log: Path, tell: Tell = _silent
+) -> ErasureReport:
     """Erase everything said in a session, and every result evicted from it.
 
     session: the name, or the beginning of it
+    tell: called with what begins, in words
 
     Raises BadInput for an unknown session, and StoreError.
 
@@ -119,6 +140,7 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
     names = {one.name for one in store.sessions()} | {version.writer.session or "" for version in _versions(store)}
     session = session_name(session, names)
     done = ErasureReport()
+    tell(_LOOKING)
     key = store.secret()
     with store.exclusive():
         store.bury([tombstone(text, key) for text in _own_texts(store, session)])
@@ -132,8 +154,10 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
             named.update(_hashes(line.line))
         garbage = [name for name in store.names() if name not in needed and name.hex not in named]
         told.blobs += store.drop_blobs(garbage)
+    tell(_MAKING)
     Indexer(store).catch_up()
     _count(done, told)
+    tell(_CLEANING)
     _clean(store, done, file, log, ())
     return done
 
@@ -285,8 +309,7 @@ def _contents(store: ForgettingStore) -> Iterator[tuple[str, bytes]]:
         with contextlib.suppress(StoreError):  # named already
             yield f"content {name.hex}", store.get(name)
     for line in store.journal_lines():
-        entry = decode_entry(line.line)
-        yield f"entry {entry.id if isinstance(entry, Entry) else line.place} of session {line.session}", line.line
+        yield f"entry {line.place} of session {line.session}", line.line
     for stored in store.paged_objects():
         yield f"object {stored.id}", stored.description.encode("utf-8", "surrogatepass")
     for version in _versions(store):

@@ -37,9 +37,9 @@ class IndiscreetStory(SessionStory):
     """A session that tells secrets in words, arguments, results, files, notes, paths and prompts."""
 
     def go_on(self) -> list[Entry]:
-        return self._told() if self._random.random() < 0.25 else super().go_on()
+        return self.tells() if self._random.random() < 0.25 else super().go_on()
 
-    def _told(self) -> list[Entry]:
+    def tells(self) -> list[Entry]:
         secret = self._random.choice((SAID, LINES))
         kind = self._random.randrange(6)
         if kind == 0 or self._leaf is None:
@@ -120,6 +120,63 @@ def test_a_forgotten_text_leaves_every_object(seeded: tuple[SqliteUpkeep, int], 
             Indexer(store).catch_up()
         assert shown(store, SAID) == []
         assert Indexer(store).behind() == 0
+        assert check_store(store).findings == []
+
+
+class QuietStory(IndiscreetStory):
+    """A session that tells secrets, and touches no notes."""
+
+    def tells(self) -> list[Entry]:
+        secret = self._random.choice((SAID, LINES))
+        if self._leaf is None or self._random.random() < 0.5:
+            return [self._message(Message("user", (Text(f"{self.name}: {secret}"),)))]
+        call = ToolCall(
+            f"toolu_{self.name}_{self._count}", "Write", json.dumps({"file_path": "/w/a.py", "content": secret})
+        )
+        asked = self._message(Message("assistant", (Text("step"), call), model="m-1"))
+        return [asked, self._message(Message("user", (ToolResult(call.id, "ok"),)))]
+
+
+class TalkStory(SessionStory):
+    """A session that touches no files."""
+
+    def go_on(self) -> list[Entry]:
+        return [self.says() if self._random.random() < 0.5 else self.answers()]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_only_what_can_hold_a_forgotten_text_is_made_again(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The result is that of making everything again. The objects of sessions without a file in common are not touched."""
+    monkeypatch.setattr("tests.memory.journal_stories.PATHS", ("/w/a.py", "/w/b.py"))
+    random_ = random.Random(seed)  # noqa: S311 - not for secrets
+    teller = QuietStory("a", random_)
+    stories = [teller, SessionStory("b", random_), *(TalkStory(name, random_) for name in "cd")]
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        for _ in tell(store, stories, random_, 60):
+            if random_.random() < 0.1:
+                Indexer(store).save_open_chats(2_000.0)
+        store.append("a", teller.tells())
+        Indexer(store).catch_up()
+        others = [one.sequence for one in store.log() if one.writer.session in ("c", "d")]
+        assert shown(store, SAID, LINES)
+        for text in (SAID, LINES):
+            assert erasure.forget_texts(store, (text,), None, tmp_path / "log").left == []
+            assert shown(store, text) == []
+            assert check_store(store).findings == []
+        assert [one.sequence for one in store.log() if one.writer.session in ("c", "d")] == others
+        told = versions(store)
+        reindex(store, layers_of(store))
+        assert versions(store) == told
+
+
+def test_a_text_that_is_nowhere_changes_nothing(tmp_path: Path) -> None:
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        live(store, 1)
+        before = [(one.sequence, one.object_hash) for one in store.log()]
+        assert erasure.forget_texts(store, ("nobody ever said this",), None, tmp_path / "log").left == []
+        assert [(one.sequence, one.object_hash) for one in store.log()] == before
         assert check_store(store).findings == []
 
 

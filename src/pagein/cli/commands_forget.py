@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,16 +61,16 @@ def forget(
         raise BadInput("name what to forget: an id or a text, or a session with --session; one of them")
     file = wiring.store_file(store, workspace=workspace)
     log = wiring.log_of(store, workspace=workspace)
-    with contextlib.closing(wiring.open_for_forgetting(store, workspace=workspace)) as opened:
+    with contextlib.closing(wiring.open_for_forgetting(store, workspace=workspace)) as opened, _steps() as tell:
         if session is not None:
-            done = erasure.forget_session(opened, session, file, log)
+            done = erasure.forget_session(opened, session, file, log, tell)
         else:
             wanted = (
                 _text(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
                 if target == "-"
                 else _text(os.fsencode(target or ""))
             )
-            done = erasure.forget_texts(opened, erasure.texts_of(opened, wanted), file, log)
+            done = erasure.forget_texts(opened, erasure.texts_of(opened, wanted), file, log, tell)
     beside = _beside(file)
     if as_json:
         answer = {
@@ -84,6 +85,18 @@ def forget(
         sys.stdout.write("\n".join(_report_lines(done, beside)) + "\n")
     if done.left:
         raise typer.Exit(_LEFT)
+
+
+@contextlib.contextmanager
+def _steps() -> Iterator[Callable[[str], object]]:
+    """Show on stderr what is done now, to a person at a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda _doing: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("forgetting") as status:
+        yield status.update
 
 
 def _text(raw: bytes) -> str:

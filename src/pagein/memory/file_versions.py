@@ -53,7 +53,7 @@ class FileVersions:
         """
         if deed.deed != "edit" or deed.known != "whole":
             return deed
-        answered = self._writer.store.answered(_request(cause, *place))
+        answered = self._writer.known(_request(cause, *place))
         if answered is None:
             is_likely = self._is_overtaken(deed.path, cause.at)
         else:  # what other sessions did since then changes nothing

@@ -15,7 +15,8 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pagein.engine.log.journal import entry_name
@@ -29,7 +30,7 @@ from pagein.model.entries import Entry, NoteEntry
 from pagein.model.layer_report import LayerReport
 from pagein.model.memory_notes import OpenChatsNote
 from pagein.model.messages import UnreadableLine
-from pagein.ports import LayerStore, Progress, WholeStore
+from pagein.ports import ForgettingStore, LayerStore, ObjectStore, Progress, WholeStore
 
 LAYER: Final = "memory"
 FORM: Final = "7"
@@ -42,6 +43,7 @@ _AT_ONCE: Final = 64
 """Entries followed in one transaction, at most."""
 _LONGEST_TURN: Final = 0.02
 """Seconds after which a transaction ends."""
+_PAGE: Final = 1_000
 _OPEN: Final = 24
 """Sessions whose state is kept in memory."""
 
@@ -51,6 +53,17 @@ Placed: TypeAlias = tuple[int, Entry | UnreadableLine]
 def is_session(journal: str) -> bool:
     """Return whether a journal belongs to a session, and not to pagein itself."""
     return not journal.startswith(_OWN)
+
+
+@dataclass(frozen=True, slots=True)
+class RemadeObjects:
+    """Objects that were dropped to be made again.
+
+    sessions: whose objects. notes: what their notes must have again, by id
+    """
+
+    sessions: frozenset[str]
+    notes: Mapping[str, Sequence[object]]
 
 
 class Indexer:
@@ -129,6 +142,48 @@ class Indexer:
         """
         with self._turn, store.exclusive():
             return self._drop_from(store)
+
+    def drop_of(self, store: ForgettingStore, sessions: Collection[str]) -> RemadeObjects | None:
+        """Drop the objects of sessions with entries that change, and of those that depend on them, for `make_again`.
+
+        None if all objects were dropped, because it is not known what depends on them.
+        """
+        with self._turn, store.exclusive():
+            meant = {one for one in sessions if is_session(one) or one in (FILES, ORDERS)}
+            group = store.sessions_together(meant) if self._place() and meant.isdisjoint((FILES, ORDERS)) else None
+            if group is None or not group.sessions.isdisjoint((FILES, ORDERS)):
+                self._drop_from(store)
+                return None
+            dropped = RemadeObjects(group.sessions, {name: _fixed_facts(store, name) for name in group.notes})
+            store.drop_objects_of_sessions(group.sessions)
+            self._forget_states()
+            return dropped
+
+    def make_again(self, store: ForgettingStore, dropped: RemadeObjects) -> bool:
+        """Make dropped objects again, up to the place that was followed. Return whether they are what following all journals again gives.
+
+        If not, all objects were dropped.
+        """
+        if not dropped.sessions:
+            return True
+        with self._turn, store.exclusive():
+            last, place = self._place(), 0
+            self._machines.catch_up()
+            while page := store.places(place, _PAGE):
+                readers: dict[str, Iterator[Placed]] = {}
+                for at, session in page:
+                    if at <= last and session == ORDERS:
+                        self._save_again(at, dropped.sessions)
+                    elif at <= last and session in dropped.sessions:
+                        self._follow_session(session, at, readers)
+                place = page[-1][0]
+                self._close_sessions()
+            self._note_open_chats(dropped.sessions)
+            # links and names of notes depend on the objects there are, and some came later
+            if any(_fixed_facts(store, name) != facts for name, facts in dropped.notes.items()):
+                self._drop_from(store)
+                return False
+        return True
 
     def _drop_from(self, store: LayerStore) -> int:
         dropped = store.drop_objects_of(*DERIVED)
@@ -210,14 +265,24 @@ class Indexer:
         if not isinstance(note, OpenChatsNote):
             carry_out(self._store, entry)
             return ()
-        state = self._state(note.session)
-        for place, one in self._store.news(note.session, state.place):  # nothing, if the state is kept in memory
+        return self._save_chats(at, note.session, entry.id)
+
+    def _save_again(self, at: int, sessions: Collection[str]) -> None:
+        """Carry out an order to save the open chats of one of some sessions. Objects with other orders are not made again alone."""
+        _, entry = next(self._store.news(ORDERS, at - 1))
+        note = entry.body.note if isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) else None
+        if isinstance(entry, Entry) and isinstance(note, OpenChatsNote) and note.session in sessions:
+            self._save_chats(at, note.session, entry.id)
+
+    def _save_chats(self, at: int, session: str, order: str) -> tuple[str, ...]:
+        state = self._state(session)
+        for place, one in self._store.news(session, state.place):  # nothing, if the state is kept in memory
             if place > at:
                 break
             if isinstance(one, Entry):
                 state.follow(place, one)
-        state.save_open_chats(entry.id)
-        return (note.session,)
+        state.save_open_chats(order)
+        return (session,)
 
     def _write_sighting(self, at: int) -> None:
         """Give a file the version that a look at the disk told."""
@@ -234,3 +299,8 @@ class Indexer:
     def _close_sessions(self) -> None:
         while len(self._sessions) > _OPEN:
             self._sessions.popitem(last=False)
+
+
+def _fixed_facts(store: ObjectStore, note: str) -> Sequence[object]:
+    """Return the nickname and the links of each version of a note."""
+    return [(one.nickname, one.metadata.get("links")) for one in store.history(note)]

@@ -7,6 +7,7 @@ version that the store has for it.
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pagein.memory.file_sightings import verify_sighting
 from pagein.memory.indexer import FORM, LAYER, is_session
@@ -25,6 +26,8 @@ from pagein.policy.privacy.erasure import holds_erasure
 from pagein.ports import WholeStore
 
 _OPEN_CHATS = kind_of(OpenChatsNote)
+_MET: Final = 64
+"""Requests whose versions are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +143,18 @@ class _VerifyingWriter(ObjectWriter):
         super().__init__(store)
         self.confirmed: set[int] = set()
         self.faults: list[ProjectionFault] = []
+        self._met: dict[str, Version | None] = {}
+
+    def known(self, request: str) -> Version | None:
+        # an entry asks for the version of a call, and writes it behind the versions of files
+        if request not in self._met:
+            if len(self._met) >= _MET:
+                self._met.clear()
+            self._met[request] = self.store.answered(request)
+        return self._met[request]
 
     def answered(self, request: str, content: str | None) -> Version | None:
-        known = self.store.answered(request)
+        known = self.known(request)
         if known is not None:
             self.confirmed.add(known.sequence)
             content = self.redaction.text(content)
@@ -159,7 +171,7 @@ class _VerifyingWriter(ObjectWriter):
 
     def write(self, request: str, draft: Draft, cause: Cause) -> Version:
         draft = self.redaction.draft(draft)
-        known = self.store.answered(request)
+        known = self.known(request)
         if known is None:
             self.faults.append(
                 ProjectionFault(f"{draft.type} {draft.id}", f"entry {cause.entry} of {cause.session} gave no version")

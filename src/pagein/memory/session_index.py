@@ -260,7 +260,7 @@ class SessionIndex:
         texts, deeds = file_deeds(thread.texts, profile, self._summary.folder, call, result)
         is_failure = profile.is_failure(call, result)
         request = request_name("call", self.name, entry.id, str(number))
-        known = self._writer.store.answered(request)
+        known = self._writer.known(request)
         copied = self._copied_call(call) if known is None else None
         if copied is not None:
             self._files.note_copy(copied)

@@ -21,6 +21,25 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class LastingLink:
+    """A reference at a place in an object, and the versions of the object that have it.
+
+    since, until: sequences of the first of these versions, and of the first version without; None while the newest has it.
+    resolved: whether the target is known to exist; False if that is not known.
+    """
+
+    path: str
+    reference: Reference
+    since: int
+    until: int | None
+    resolved: bool
+
+    def stands_in(self, sequence: int) -> bool:
+        """Return whether the version of the object with this sequence has the reference."""
+        return self.since <= sequence and (self.until is None or self.until > sequence)
+
+
+@dataclass(frozen=True, slots=True)
 class Backlink:
     """A reference seen from its target: the holding version, and the place in the document."""
 

@@ -26,6 +26,17 @@ class PrivateSpan:
     shape: str
 
 
+@dataclass(frozen=True, slots=True)
+class SessionGroup:
+    """Sessions whose objects depend on those of no other session.
+
+    notes: ids of their notes.
+    """
+
+    sessions: frozenset[str]
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class Retold:
     """Counts of the records rewritten by an erasure.

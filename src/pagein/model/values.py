@@ -11,7 +11,7 @@ text that reads back as the same). A reference is the object `{"$ref": {...}}`. 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from pagein.errors import BadInput
@@ -20,6 +20,7 @@ from pagein.model.references import Reference, reference_from_fields, reference_
 _REF: Final = "$ref"
 _DEEPEST: Final = 100
 _LARGEST: Final = 2**63
+_encoder: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 class Fields(Mapping[str, "Value"]):
@@ -41,6 +42,13 @@ class Fields(Mapping[str, "Value"]):
 
     def __hash__(self) -> int:
         return hash(tuple(sorted(self._held)))
+
+    def __eq__(self, other: object) -> bool:
+        return self._held == other._held if type(other) is Fields else super().__eq__(other)
+
+    def items(self) -> ItemsView[str, "Value"]:
+        """Return the fields. A `Mapping` would look each one up."""
+        return self._held.items()
 
     def __repr__(self) -> str:
         return f"Fields({self._held!r})"
@@ -89,7 +97,7 @@ def frozen_fields(fields: Mapping[str, object], path: str = "") -> Fields:
 
 def canonical(value: Value) -> str:
     """The canonical form of a value (see above)."""
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _encoder.encode(_plain(value))
 
 
 def parse_value(text: str | bytes) -> Value:
@@ -108,27 +116,26 @@ def parse_fields(text: str | bytes) -> Fields:
     return value
 
 
+# Types are compared, not matched: most time of a check and of an indexer is spent here, and `Fields` is slow to match.
+
+
 def _plain(value: Value) -> object:
-    match value:
-        case Reference():
-            return {_REF: reference_to_fields(value)}
-        case tuple():
-            return [_plain(one) for one in value]
-        case Fields():
-            return {f"${name}" if name.startswith("$") else name: _plain(one) for name, one in value.items()}
-    return value
+    if type(value) is Fields:
+        return {f"${name}" if name.startswith("$") else name: _plain(one) for name, one in value.items()}
+    if type(value) is Reference:
+        return {_REF: reference_to_fields(value)}
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _lift_value(raw: object) -> Value:
-    match raw:
-        case dict() if raw.keys() == {_REF}:
+    if isinstance(raw, dict):
+        if len(raw) == 1 and _REF in raw:
             return reference_from_fields(raw[_REF])
-        case dict():
-            return Fields({name[1:] if name.startswith("$$") else name: _lift_value(one) for name, one in raw.items()})
-        case list():
-            return tuple(_lift_value(one) for one in raw)
-        case None | bool() | int() | float() | str():
-            return raw
+        return Fields({name[1:] if name.startswith("$$") else name: _lift_value(one) for name, one in raw.items()})
+    if isinstance(raw, list):
+        return tuple(map(_lift_value, raw))
+    if raw is None or isinstance(raw, bool | int | float | str):
+        return raw
     raise BadInput(f"{type(raw).__name__} is no JSON value")
 
 
@@ -137,15 +144,16 @@ def _lift_value(raw: object) -> Value:
 
 def references_in(value: Value, path: str = "") -> Iterator[tuple[str, Reference]]:
     """Yield the references in a value with their places (JSON pointers), in the order of keys and indexes."""
-    match value:
-        case Reference():
-            yield path, value
-        case tuple():
-            for place, one in enumerate(value):
+    if type(value) is Reference:
+        yield path, value
+    elif isinstance(value, tuple):
+        for place, one in enumerate(value):
+            if not isinstance(one, str):  # most of them are texts
                 yield from references_in(one, f"{path}/{place}")
-        case Fields():
-            for name in sorted(value):
-                yield from references_in(value[name], f"{path}/{escape_name(name)}")
+    elif type(value) is Fields:
+        for name, one in sorted(value.items(), key=lambda one: one[0]):
+            if not isinstance(one, str):
+                yield from references_in(one, f"{path}/{escape_name(name)}")
 
 
 def escape_name(name: str) -> str:

@@ -11,7 +11,7 @@ An additional field is hashed by its canonical form. So a record proves its obje
 depends on a time, a number, a writer or a store.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
@@ -144,6 +144,17 @@ def metadata_view(version: Version) -> Shown:
 def view_hash_of(version: Version) -> ContentHash:
     """The metadata view hash computed from a version's record."""
     return _hash_of_view(metadata_view(version))
+
+
+def record_of(version: Version) -> str:
+    """The record that follows from a version's fields."""
+    return canonical(_fields_of(version.draft(None), version.content_hash, version.additional))
+
+
+def references_beside(version: Version) -> Iterator[tuple[str, Reference]]:
+    """The references in a version that are not in additional fields, with their places."""
+    yield from references_in(version.metadata, "/metadata")
+    yield from references_in(version.provenance.parents, "/provenance/parent_refs")
 
 
 def value_of(data: bytes) -> Value:

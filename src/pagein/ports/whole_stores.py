@@ -1,14 +1,15 @@
 """Interfaces to a store, as export, import, check, garbage collection and erasure use it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from pagein.model.entries import Entry, EntryId
+from pagein.model.links import LastingLink
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
-from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
+from pagein.model.text_removal import PrivateSpan, Retold, SessionGroup, Tombstone
 from pagein.model.writes import Write
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore
 
@@ -65,6 +66,13 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
         """Return the id of each executed request, with the sequence of the version in its answer."""
         ...
 
+    def lasting_links(self, object_id: str) -> Sequence[LastingLink]:
+        """Return the references of all versions of an object, each once for the versions in a row that have it.
+
+        Raises StoreError if one of them is damaged.
+        """
+        ...
+
     def put_version(self, write: Write, number: int) -> bool:
         """Restore a lost version of an object between its neighbours, as originally written.
 
@@ -107,10 +115,16 @@ class ForgettingStore(WholeStore, Protocol):
         """Record tombstones of erased texts. Every process on the store then reloads its sessions."""
         ...
 
-    def retell(self, key: bytes, finds: Callable[[str], Sequence[PrivateSpan]]) -> Retold:
+    def retell(
+        self,
+        key: bytes,
+        finds: Callable[[str], Sequence[PrivateSpan]],
+        drop: Callable[[Collection[str]], object] = lambda _: None,
+    ) -> Retold:
         """Rewrite every record with a matching span, without the span.
 
-        key: the store's secret
+        key: the store's secret. drop: called before versions and entries are rewritten, with the sessions that have one to be
+        rewritten. It drops the objects that are made again.
         """
         ...
 
@@ -119,6 +133,14 @@ class ForgettingStore(WholeStore, Protocol):
 
         Content needed by other sessions stays for them.
         """
+        ...
+
+    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
+        """Return sessions with all that share objects with them, or refer to one; None if not only journals decide what these objects are."""
+        ...
+
+    def drop_objects_of_sessions(self, sessions: Collection[str]) -> None:
+        """Delete every object with a version that follows from the journal of one of some sessions. Their blobs stay."""
         ...
 
     def scrub(self) -> Sequence[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from pagein.model.codec import encode_entry
 from pagein.model.derived_versions import ARCHIVED, INDEXER
 from pagein.model.entries import Entry, EntryId
+from pagein.model.links import LastingLink
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
@@ -114,6 +115,13 @@ class MemoryUpkeep(MemoryJournals):
         """Return False: an in-memory store never loses a version, so there is no gap to fill."""
         del write, number
         return False
+
+    def lasting_links(self, object_id: str) -> Sequence[LastingLink]:
+        return tuple(
+            LastingLink(one.path, one.reference, version.sequence, version.sequence + 1, one.resolved)
+            for version in self.history(object_id)
+            for one in self.references(version)
+        )
 
     def bundle_more(self, *, rest: bool = False) -> int:
         del rest

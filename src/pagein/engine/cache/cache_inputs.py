@@ -302,7 +302,7 @@ class RequestTrail:
     is_open: whether no usage was reported for the last request yet.
     may_be_cached: whether the provider may have cached anything of the branch: false if every request but the last was
         answered, and none read or wrote the cache.
-    smallest: tokens of the smallest prompt reported with this prompt prefix, 0 without one: the prefix has no more.
+    smallest: tokens of the smallest prompt reported with these tools and instructions, 0 without one: they have no more.
     """
 
     head: PrefixDigests
@@ -324,7 +324,8 @@ def answered_requests(journal: Journal[State]) -> Fold[RequestTrail]:
 def _follow(trail: RequestTrail, body: Body) -> RequestTrail:
     match body:
         case NoteEntry(note=PrefixDigests() as head):
-            return replace(trail, head=head, smallest=0)
+            smallest = trail.smallest if head.conversation == trail.head.conversation else 0
+            return replace(trail, head=head, smallest=smallest)
         case RequestSent(moment=at):
             return replace(trail, at=at, is_open=True, may_be_cached=trail.may_be_cached or trail.is_open)
         case NoteEntry(note=UsageNote(usage=usage, answer=answer)):

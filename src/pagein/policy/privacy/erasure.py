@@ -11,7 +11,7 @@ import contextlib
 import hmac
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final
@@ -42,6 +42,8 @@ FORGOTTEN: Final = "forgotten"
 """Name of the span of a forgotten text."""
 SAYS_SO: Final = "forgotten by order of the user"
 _WINDOW: Final = 16
+_LONG: Final = 200
+_CLEAN: Final = 4_096
 _PRIME: Final = (1 << 61) - 1
 _READINGS: Final = tuple(f'"kind":"{kind_of(one)}"'.encode() for one in (ReadNote, ReadMeasureNote))
 _NESTED: Final = 3
@@ -71,9 +73,24 @@ class ErasedTexts:
     key: bytes = b""
     tombstones: tuple[Tombstone, ...] = ()
     _by_window: dict[int, dict[int, list[Tombstone]]] = field(default_factory=dict, compare=False)
+    _clean: set[bytes] = field(default_factory=set, compare=False)
+    """Digests of long texts in which nothing was found: a text is judged before it becomes an object, and before it is stored."""
 
     def finds(self, text: str) -> tuple[PrivateSpan, ...]:
         """Return the spans of forgotten texts in a text, in order, without overlap."""
+        if not self.tombstones or len(text) < _LONG:
+            return self._found(text)
+        digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
+        if digest in self._clean:
+            return ()
+        found = self._found(text)
+        if not found:
+            if len(self._clean) >= _CLEAN:
+                self._clean.clear()
+            self._clean.add(digest)
+        return found
+
+    def _found(self, text: str) -> tuple[PrivateSpan, ...]:
         found: list[PrivateSpan] = []
         for one in sorted(self._overlapping_spans(text), key=lambda one: (one.start, -one.end)):
             if not found or one.start >= found[-1].end:
@@ -86,8 +103,8 @@ class ErasedTexts:
                 by_beginning = self._by_window.setdefault(min(one.chars, _WINDOW), {})
                 by_beginning.setdefault(one.beginning, []).append(one)
         for window, known in self._by_window.items():
-            for start, fingerprint in _roll_fingerprints(text, window, _base(self.key)):
-                for one in known.get(fingerprint, ()):
+            for start, fingerprint in _find_fingerprints(text, window, _base(self.key), known):
+                for one in known[fingerprint]:
                     end = start + one.chars
                     if end <= len(text) and digest_of(self.key, text[start:end]) == one.digest:
                         yield PrivateSpan(start, end, FORGOTTEN)
@@ -180,13 +197,17 @@ class EntryRedaction:
     gone: frozenset[str] = frozenset()
     wholly: bool = False
 
+    def concerns(self, line: bytes) -> bool:
+        """Return whether a line may change: whether a text, or the name of a content or of an object without one, is in it."""
+        text = line.decode("utf-8", "surrogateescape")
+        return self.wholly or bool(self.finds(text)) or any(one in text for one in (*self.gone, *self.names))
+
     def line(self, line: bytes) -> bytes:
         """Redact a line of a journal; return the same line if nothing is found.
 
         An unreadable line with a find becomes an empty entry.
         """
-        text = line.decode("utf-8", "surrogateescape")
-        if not self.wholly and not self.finds(text) and not any(one in text for one in (*self.gone, *self.names)):
+        if not self.concerns(line):
             return line
         entry = decode_entry(line)
         if not isinstance(entry, Entry):
@@ -294,11 +315,11 @@ def texts_in(text: str, depth: int = _NESTED) -> Iterator[str]:
                 inner += items
 
 
-def _starts(text: str, one: str) -> Iterator[int]:
-    at = text.find(one)
+def _starts(text: str, one: str, after: int = 0, before: int | None = None) -> Iterator[int]:
+    at = text.find(one, after, before)
     while at >= 0:
         yield at
-        at = text.find(one, at + 1)
+        at = text.find(one, at + 1, before)
 
 
 def _cut_spans(text: str, forms: Iterable[str]) -> Iterator[tuple[int, int]]:
@@ -306,9 +327,10 @@ def _cut_spans(text: str, forms: Iterable[str]) -> Iterator[tuple[int, int]]:
     ends = [start for mark in _ELLIPSES for start in _starts(text, mark)]
     for end in ends:
         for one in forms:
-            for length in range(min(len(one) - 1, _LONGEST_CUT, end), SHORTEST - 1, -1):
-                if text.startswith(one[:length], end - length):
-                    yield end - length, end
+            longest = min(len(one) - 1, _LONGEST_CUT, end)
+            for start in _starts(text, one[:SHORTEST], end - longest, end):
+                if one.startswith(text[start:end]):
+                    yield start, end
                     break
 
 
@@ -323,12 +345,16 @@ def _fingerprint(text: str, base: int) -> int:
     return value
 
 
-def _roll_fingerprints(text: str, window: int, base: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and fingerprint of each run of `window` characters."""
+def _find_fingerprints(text: str, window: int, base: int, known: Container[int]) -> Iterator[tuple[int, int]]:
+    """Yield the start and fingerprint of each run of `window` characters with a known fingerprint."""
     if len(text) < window:
         return
     value, top = _fingerprint(text[:window], base), pow(base, window - 1, _PRIME)
-    yield 0, value
-    for end in range(window, len(text)):
-        value = ((value - (ord(text[end - window]) + 1) * top) * base + ord(text[end]) + 1) % _PRIME
-        yield end - window + 1, value
+    if value in known:
+        yield 0, value
+    # one step for each character of all that is stored from now on, so there is no call in it
+    codes = [ord(one) + 1 for one in text]
+    for start, (gone, new) in enumerate(zip(codes, codes[window:], strict=False), 1):
+        value = ((value - gone * top) * base + new) % _PRIME
+        if value in known:
+            yield start, value

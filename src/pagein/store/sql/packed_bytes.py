@@ -47,6 +47,8 @@ SOURCED: Final = 8
 """Several contents together, compressed against what journals say (`bundle_sources.py`)."""
 PINNED: Final = 9
 """The place of a content in a bundle that has the content in its short form (`pinned_texts.py`)."""
+FRAME_HEAD: Final = 18
+"""Bytes that are enough to read the size of what a zstd frame has."""
 _LEVEL: Final = 3
 NO_PLACE: Final = bytes(8)
 """What a blob has in place of its bytes while these are in the table `alone`: as long as a place in a bundle."""
@@ -159,6 +161,14 @@ def unpack(codec: int, data: bytes, base: bytes | None = None) -> bytes:
         return zstandard.ZstdDecompressor(dict_data=_dictionary(base)).decompress(data)
     except (zstandard.ZstdError, MemoryError) as problem:
         raise DamagedBlob(str(problem)) from problem
+
+
+def size_in(head: bytes) -> int:
+    """Return the size of what a zstd frame has, given its first `FRAME_HEAD` bytes; 0 for a damaged frame."""
+    try:
+        return max(0, zstandard.frame_content_size(head))
+    except zstandard.ZstdError:
+        return 0
 
 
 def unpack_once(data: bytes, unpacked: Callable[[bytes], bytes]) -> bytes:

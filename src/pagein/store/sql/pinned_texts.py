@@ -107,6 +107,11 @@ def full_contents(rows: Rows, shorts: Sequence[bytes]) -> list[bytes | DamagedBl
     return [full(one) for one in shorts]
 
 
+def pin_texts(rows: Rows, sequences: Iterable[int]) -> dict[int, str]:
+    """Return what a reference that is pinned to a version says of it, by sequence, for readable versions."""
+    return {sequence: text.decode() for sequence, text in _pin_texts(rows, _rows_of(rows, sequences)).items()}
+
+
 def _rows_of(rows: Rows, sequences: Iterable[int]) -> dict[int, tuple[float, bytes, str]]:
     """Return the time, the object hash and the id of versions."""
     wanted = sorted(sequences)

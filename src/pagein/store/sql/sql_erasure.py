@@ -9,14 +9,14 @@ Rules of this file
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.derived_versions import ORDER_REASONS
 from pagein.model.names import ContentHash
 from pagein.model.objects import StoredObject
-from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
+from pagein.model.text_removal import PrivateSpan, Retold, SessionGroup, Tombstone
 from pagein.model.values import Fields, canonical, frozen_fields, parse_fields
 from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
@@ -34,16 +34,24 @@ from pagein.policy.privacy.exclusions import Finds
 from pagein.store.sql.packed_bytes import BUNDLE, MEMBER, PINNED, SOURCED
 from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, load_blob, object_of_row, put_blob, raw
-from pagein.store.sql.sql_journals import change_line, load_line, remove_blob
-from pagein.store.sql.sql_lines import LINES, with_lines
+from pagein.store.sql.sql_holders import (
+    any_stored,
+    entries_with,
+    entry_places,
+    load_lines,
+    objects_of_sessions,
+    sessions_together,
+    versions_with,
+)
+from pagein.store.sql.sql_journals import change_line, remove_blob
+from pagein.store.sql.sql_lines import LINES
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full
 from pagein.store.sql.sql_removal import drop_documents
-from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text, plain
+from pagein.store.sql.sql_rows import Row, Rows, encode_text, plain
 from pagein.store.sql.sql_versions import IN_SEGMENT, SESSION, put_record, with_records
 from pagein.store.sql.target_keys import target_key
 
-_AT_ONCE: Final = 500
 _SOMEBODY: Final = Writer("unknown")
 _OF_FILES: Final = frozenset({"path", "last_path", "home", "file_type", "file_hash", "op", "known", "proof"})
 
@@ -61,17 +69,29 @@ class SqlErasure(SqlBlobs):
                 )
             rows.execute("UPDATE forgetting SET count = count + 1")
 
-    def retell(self, key: bytes, finds: Finds) -> Retold:
-        """Rewrite every stored record with a matching span, without the span."""
+    def retell(self, key: bytes, finds: Finds, drop: Callable[[Collection[str]], object] = lambda _: None) -> Retold:
         done = Retold()
         with self._database.open_writer() as rows:
             names = _blobs(rows, finds, done)
             gone = _objects(rows, finds, names, done)
-            names |= _versions(rows, finds, names, done, None)
-            _entries(rows, EntryRedaction(key, finds, names, gone), done, None)
+            telling = EntryRedaction(key, finds, names, gone)
+            entries, versions = entries_with(rows, telling, done.unread), versions_with(rows, telling)
+            drop({name for _, name in entries}.union(name for name in versions.values() if name is not None))
+            renamed = _versions(rows, finds, names, done, None) if any_stored(rows, list(versions)) else {}
+            names |= renamed
+            telling = EntryRedaction(key, finds, names, gone)
+            _entries(rows, telling, done, entries_with(rows, telling, []) if renamed else entries)
             for old in [ContentHash(old) for old in names]:
                 remove_blob(rows, old)
         return done
+
+    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
+        with self._database.open_reader() as rows:
+            return sessions_together(rows, sessions)
+
+    def drop_objects_of_sessions(self, sessions: Collection[str]) -> None:
+        with self._database.open_writer() as rows:
+            drop_documents(rows, objects_of_sessions(rows, sessions))
 
     def retell_session(self, session: str, key: bytes) -> Retold:
         """Erase every text of a session's journal, and its evicted results.
@@ -92,7 +112,8 @@ class SqlErasure(SqlBlobs):
             names |= _contents_of(rows, session)
             names |= _versions(rows, _nothing, names, done, session)
             gone = frozenset(str(one.id) for one in ours)
-            _entries(rows, EntryRedaction(key, whole_text, names, gone, wholly=True), done, session)
+            ours_in_journal = [(number, name) for number, name in entry_places(rows) if name == plain(session)]
+            _entries(rows, EntryRedaction(key, whole_text, names, gone, wholly=True), done, ours_in_journal)
         return done
 
 
@@ -138,22 +159,21 @@ def _update(rows: Rows, one: StoredObject, content: ContentHash, description: st
     )
 
 
-def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | None) -> None:
+def _entries(rows: Rows, telling: EntryRedaction, done: Retold, concerned: Sequence[tuple[int, str]]) -> None:
     """Rewrite journal lines.
+
+    concerned: places of the entries that may change
 
     A session also loses its knowledge of a rewritten file, with every record that depends on that knowledge.
     """
-    query = """SELECT journal.number, name FROM journal JOIN writer_session ON writer_session.number = session
-      ORDER BY journal.number"""
-    places = [(int(number), decode_text(name)) for number, name in rows.execute(query).fetchall()]
-    wanted = [(number, name) for number, name in places if session is None or name == plain(session)]
     paths: dict[str, set[str]] = {}
-    for _, name, line in _lines(rows, wanted, done.unread):
+    for _, name, line in load_lines(rows, concerned, done.unread):
         path = telling.touched_path(line)
         if path is not None:
             paths.setdefault(name, set()).add(path)
+    wanted = {*concerned, *(one for one in entry_places(rows) if one[1] in paths)} if paths else concerned
     changed: list[int] = []
-    for number, name, line in _lines(rows, wanted, []):
+    for number, name, line in load_lines(rows, sorted(wanted), []):
         path = path_of_reading(line) if name in paths else None
         made = unread(line) if path is not None and path in paths[name] else telling.line(line)
         if made != line:
@@ -163,18 +183,6 @@ def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | N
                 done.sessions.add(name)
     LINES.drop(rows, changed)
     done.entries += len(changed)
-
-
-def _lines(rows: Rows, wanted: Sequence[tuple[int, str]], unread_ones: list[str]) -> Iterator[tuple[int, str, bytes]]:
-    """Yield the entries with their sessions and lines, as far as they can be read."""
-    for first in range(0, len(wanted), _AT_ONCE):
-        names = dict(wanted[first : first + _AT_ONCE])
-        query = f"SELECT number, codec, line FROM journal WHERE number IN ({', '.join('?' * len(names))})"  # noqa: S608 -- question marks
-        for number, codec, data in with_lines(rows, rows.execute(f"{query} ORDER BY number", tuple(names)).fetchall()):
-            try:
-                yield number, names[number], load_line(rows, codec, bytes(data))
-            except DamagedBlob as problem:
-                unread_ones.append(f"entry {number} of session {names[number]}: {problem}")
 
 
 def _nothing(_: str) -> tuple[PrivateSpan, ...]:

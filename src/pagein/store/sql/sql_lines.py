@@ -31,11 +31,11 @@ def _free_bundles(rows: Rows, first: int) -> None:
     free_bundles_on(rows, LINE_SOURCE, first)
 
 
-LINES: Final = Segments(
-    "line_segment", pack_short, unpack_short, size=1 << 20, most=4096, ratio=4, before_change=_free_bundles
-)
+LINES: Final = Segments("line_segment", pack_short, unpack_short, size=1 << 20, most=4096, before_change=_free_bundles)
 """The short forms of lines. They are read one after the other, so their segments are large."""
 _AT_ONCE: Final = 500
+_RATIO: Final = 4
+"""Lines are at most about this many times as large as their packed forms, so it is not worth moving fewer."""
 _IN_FULL: Final = f"""SELECT number, line FROM journal WHERE length(line) > 0 AND codec = {FRAMED} AND number > ?
   ORDER BY number LIMIT {_AT_ONCE}"""  # noqa: S608 -- constants
 _NUMBER, _CODEC, _LINE = 0, 1, 2
@@ -88,7 +88,7 @@ def move_lines(rows: Rows, *, rest: bool = False) -> int:
     """
     found = rows.execute(_IN_FULL, (LINES.end(rows),)).fetchall()
     # few lines wait for more: with each move, the snapshots of their sessions are stored again
-    if len(found) < min(_AT_ONCE, LINES.most) and sum(len(line) for _, line in found) * LINES.ratio < _least(rest=rest):
+    if len(found) < min(_AT_ONCE, LINES.most) and sum(len(line) for _, line in found) * _RATIO < _least(rest=rest):
         return 0
     snapshots = _snapshots(rows, [number for number, _ in found])
     again: list[Row] = []

@@ -9,10 +9,11 @@ Rules of this file
 4. What is said here of rows holds for the references of objects that changed lately; the others are packed (`packed_references.py`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from pagein.errors import CallerError, DamagedBlob
+from pagein.model.links import LastingLink
 from pagein.model.references import Pin, Reference
 from pagein.model.values import canonical, parse_value
 from pagein.model.version_hash import SealedDraft, value_of
@@ -20,13 +21,14 @@ from pagein.model.versions import Version
 from pagein.store.sql.packed_references import (
     drop_references,
     packed_referrers,
+    stored_references,
     unpack_all_references,
     unpack_references,
 )
-from pagein.store.sql.pinned_texts import BEFORE, BEHIND, PIN, pinned_hashes
+from pagein.store.sql.pinned_texts import BEFORE, BEHIND, PIN, pin_texts, pinned_hashes
 from pagein.store.sql.sql_blobs import load_blob, raw
 from pagein.store.sql.sql_bundles import free_pins
-from pagein.store.sql.sql_rows import Row, Rows, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 from pagein.store.sql.sql_versions import select_versions, version_in
 from pagein.store.sql.target_keys import target_key
 
@@ -44,8 +46,26 @@ def reference_in(rows: Rows, text: str, version: int | None) -> Reference:
 
     Raises DamagedBlob.
     """
+    return _parse(text if version is None else _full_text(rows, text, version))
+
+
+def lasting_links(rows: Rows, document: int) -> Iterator[LastingLink]:
+    """Yield the references of all versions of an object. Raises DamagedBlob.
+
+    Whatever is pinned to a stored version is resolved: its pin is made from that version.
+    """
+    listed = stored_references(rows, (document,)).get(document, ())
+    pins = pin_texts(rows, {one.version for one in listed if one.version is not None})
+    for one in listed:
+        if one.version is not None and one.version not in pins:
+            raise DamagedBlob(f"a reference is pinned to version {one.version}, which is missing or damaged")
+        text = one.text if one.version is None else _text_with(one.text, pins[one.version])
+        yield LastingLink(decode_text(one.path), _parse(text), one.since, one.until, one.version is not None)
+
+
+def _parse(text: str) -> Reference:
     try:
-        value = parse_value(text if version is None else _full_text(rows, text, version))
+        value = parse_value(text)
     except CallerError as problem:
         raise DamagedBlob(f"a reference cannot be read: {problem}") from problem
     if not isinstance(value, Reference):
@@ -169,7 +189,11 @@ def _full_text(rows: Rows, text: str, version: int) -> str:
     pinned = PIN.search(canonical(version_in(found[0]).static()))
     if pinned is None:
         raise DamagedBlob(f"a reference is pinned to version {version}, which has no pin")
-    return BEFORE + text.replace(_MARK, pinned[0], 1) + BEHIND
+    return _text_with(text, pinned[0])
+
+
+def _text_with(text: str, pin: str) -> str:
+    return BEFORE + text.replace(_MARK, pin, 1) + BEHIND
 
 
 def _references_now(rows: Rows, document: int, sealed: SealedDraft, before: Collection[str]) -> list[Row]:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Final
 
 from pagein.errors import DamagedBlob
-from pagein.store.sql.packed_bytes import QUICKLY, ZSTD, pack_bundle, unpack
+from pagein.store.sql.packed_bytes import FRAME_HEAD, QUICKLY, ZSTD, pack_bundle, size_in, unpack
 from pagein.store.sql.sql_rows import Row, Rows
 
 _AT_HAND: Final = 16
@@ -45,7 +45,6 @@ class Segments:
     pack_one, unpack_one: the packed form of a text that is alone; the second raises DamagedBlob
     size: bytes of the texts of a segment. More would be smaller, but a single text would take longer to read.
     most: texts of a segment
-    ratio: texts are at most about this many times as large as their packed forms, so it is not worth reading fewer
     before_change: called with the first number of a segment of several texts before it changes or goes
     """
 
@@ -54,7 +53,6 @@ class Segments:
     unpack_one: Callable[[bytes], bytes]
     size: int = 1 << 16
     most: int = 256
-    ratio: int = 16
     before_change: Callable[[Rows, int], None] = lambda _rows, _first: None
 
     def put(self, rows: Rows, number: int, text: bytes) -> None:
@@ -76,17 +74,15 @@ class Segments:
     def load(self, rows: Rows, numbers: Iterable[int]) -> dict[int, bytes]:
         """Return the texts of rows, as far as they are stored and readable."""
         found: dict[int, bytes] = {}
-        segment: Row | None = None
+        texts: Mapping[int, bytes] = {}
+        last = -1
         for number in sorted(set(numbers)):
-            if segment is None or number > segment[1]:
+            if number > last:
                 segment = self._around(rows, number)
-            if segment is not None and segment[0] <= number <= segment[1]:
-                try:
-                    text = self._texts(segment).get(number)
-                except DamagedBlob:
-                    continue
-                if text is not None:
-                    found[number] = text
+                last = number if segment is None else int(segment[1])
+                texts = {} if segment is None else self._readable(segment)
+            if number in texts:
+                found[number] = texts[number]
         return found
 
     def drop(self, rows: Rows, numbers: Iterable[int]) -> None:
@@ -119,10 +115,9 @@ class Segments:
         """
         least = self.size if least is None else least
         behind = self.end(rows)
-        query = f"""SELECT count(*), coalesce(sum(length(data)), 0) FROM (
-            SELECT data FROM {self.table} WHERE texts = 1 AND first > ? ORDER BY first LIMIT ?) AS waiting"""  # noqa: S608 -- a constant
-        ready = rows.execute(query, (behind, self.most)).fetchone()
-        if ready is None or (ready[0] < self.most and ready[1] * self.ratio < least):
+        query = f"SELECT substr(data, 1, {FRAME_HEAD}) FROM {self.table} WHERE texts = 1 AND first > ? ORDER BY first LIMIT ?"  # noqa: S608 -- constants
+        heads = rows.execute(query, (behind, self.most)).fetchall()
+        if len(heads) < self.most and sum(size_in(bytes(head)) for (head,) in heads) < least:
             return None
         texts = self._waiting(rows, behind, least)
         return WaitingTexts(texts, self._stored(rows, texts)) if texts else None
@@ -190,6 +185,12 @@ class Segments:
     def _texts(self, segment: Row) -> Mapping[int, bytes]:
         first, _, count, data = segment
         return {int(first): self.unpack_one(bytes(data))} if count == 1 else _parts(bytes(data))
+
+    def _readable(self, segment: Row) -> Mapping[int, bytes]:
+        try:
+            return self._texts(segment)
+        except DamagedBlob:
+            return {}
 
     def _replace(self, rows: Rows, segment: Row, texts: Mapping[int, bytes]) -> None:
         if segment[2] > 1:

@@ -15,6 +15,7 @@ from pagein.errors import DamagedBlob
 from pagein.model.codec import encode_entry
 from pagein.model.derived_versions import ARCHIVED, INDEXER
 from pagein.model.entries import Entry, EntryId, is_bridge
+from pagein.model.links import LastingLink
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
@@ -25,7 +26,8 @@ from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, i
 from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_journals import load_line, put_texts, remove_blob
 from pagein.store.sql.sql_lines import LINES, free_heads, line_sizes, with_lines
-from pagein.store.sql.sql_rows import Row, Rows, decode_text, plain
+from pagein.store.sql.sql_references import lasting_links
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text, plain
 from pagein.store.sql.sql_versions import SESSION
 
 _PAGE: Final = 500
@@ -119,6 +121,11 @@ class SqlUpkeep(SqlBlobs):
             while page := self._answers(page_behind, last):
                 last = page[-1][0]
                 yield from page
+
+    def lasting_links(self, object_id: str) -> Sequence[LastingLink]:
+        with self._database.open_reader() as rows:
+            found = rows.execute("SELECT number FROM document WHERE id = ?", (encode_text(object_id),)).fetchone()
+            return () if found is None else tuple(lasting_links(rows, int(found[0])))
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         with self._database.open_writer() as rows:

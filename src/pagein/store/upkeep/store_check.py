@@ -18,6 +18,7 @@ from pagein.model.objects import EXPIRED, StoredObject
 from pagein.model.version_hash import SealedDraft, decode_content, view_hash_of
 from pagein.model.versions import Version
 from pagein.ports import WholeStore
+from pagein.store.upkeep.version_proofs import VersionProofs
 
 Kind: TypeAlias = Literal[
     "database",
@@ -72,9 +73,9 @@ class CheckReport:
         """Return whether every fault, if any, is repaired."""
         return all(one.repaired for one in self.findings)
 
-    def count(self, kind: str) -> None:
-        """Count a checked record."""
-        self.counts[kind] = self.counts.get(kind, 0) + 1
+    def count(self, kind: str, count: int) -> None:
+        """Count checked records."""
+        self.counts[kind] = self.counts.get(kind, 0) + count
 
     def add(self, kind: Kind, where: str, why: str, *, repaired: bool = False) -> None:
         """Add a fault."""
@@ -85,7 +86,7 @@ class CheckReport:
 class CheckRun:
     """A running check.
 
-    good: verified blobs
+    good: verified blobs, with the number of characters; None for bytes that are no text
     bad: damaged blobs, with the reason
     audit: returns objections against the read answers in a session's entries
     """
@@ -94,13 +95,14 @@ class CheckRun:
     report: CheckReport
     audit: Audit
     tick: Tick
-    good: set[ContentHash] = field(default_factory=set)
+    good: dict[ContentHash, int | None] = field(default_factory=dict)
     bad: dict[ContentHash, str] = field(default_factory=dict)
 
-    def saw(self, kind: str) -> None:
-        """Count a checked record and report progress."""
-        self.report.count(kind)
-        self.tick(kind)
+    def saw(self, kind: str, count: int = 1) -> None:
+        """Count checked records and report progress."""
+        if count:
+            self.report.count(kind, count)
+            self.tick(kind)
 
     def lacks(self, name: ContentHash) -> str | None:
         """Return why content is unavailable, or None if verified."""
@@ -128,12 +130,19 @@ def _check_blobs(checked: CheckRun) -> None:
     for name in checked.store.names():
         checked.saw("blob")
         try:
-            checked.store.get(name)
+            content = checked.store.get(name)
         except (DamagedBlob, MissingBlob) as problem:
             checked.bad[name] = str(problem)
             checked.report.add("blob", name.hex, str(problem))
         else:
-            checked.good.add(name)
+            checked.good[name] = _chars_of(content)
+
+
+def _chars_of(content: bytes) -> int | None:
+    try:
+        return len(decode_content(content))
+    except UnicodeDecodeError:
+        return None
 
 
 def _check_objects(checked: CheckRun) -> None:
@@ -149,16 +158,14 @@ def _check_object(checked: CheckRun, stored: StoredObject) -> None:
     if lacking is not None:
         checked.report.add("object", str(stored.id), f"cannot be recalled: {lacking}")
         return
-    try:
-        chars = len(decode_content(checked.store.get(stored.content)))
-    except UnicodeDecodeError:
-        return  # binary content has no characters to count
-    if chars != stored.chars:
+    chars = checked.good[stored.content]
+    if chars not in (None, stored.chars):
         checked.report.add("object", str(stored.id), f"has {chars} characters, its record says {stored.chars}")
 
 
 def _check_versions(checked: CheckRun) -> None:
     numbers: dict[str, int] = {}
+    proofs = VersionProofs(checked.store, checked.good)
     for version in _versions(checked):
         checked.saw("version")
         where = f"version {version.number} of {version.id}"
@@ -166,6 +173,12 @@ def _check_versions(checked: CheckRun) -> None:
         if version.number != last + 1:
             checked.report.add("version", where, f"comes behind number {last}")
         numbers[version.id] = version.number
+        known = None if _lacking(checked, version) else proofs.references(version)
+        if known is not None:
+            count, unresolved = known
+            checked.saw("reference", count)
+            checked.report.unresolved += unresolved
+            continue
         try:
             _check_version(checked, version, where)
         except StoreError as problem:
@@ -209,12 +222,16 @@ def _readable_behind(checked: CheckRun, after: int) -> int:
     return 0
 
 
+def _lacking(checked: CheckRun, version: Version) -> list[str]:
+    """Return why blobs of a version are unavailable."""
+    contents = [version.content_hash] if version.content_hash is not None else []
+    return [why for name in (*contents, *version.additional.values()) if (why := checked.lacks(name)) is not None]
+
+
 def _check_version(checked: CheckRun, version: Version, where: str) -> None:
     if view_hash_of(version) != version.metadata_view_hash:
         checked.report.add("version", where, "its metadata view has another hash")
-    contents = [version.content_hash] if version.content_hash is not None else []
-    lacking = [why for name in (*contents, *version.additional.values()) if (why := checked.lacks(name)) is not None]
-    if lacking:
+    if lacking := _lacking(checked, version):
         checked.report.add("version", where, lacking[0])
         return
     additional = {name: checked.store.additional(version, name) for name in version.additional}

@@ -1,0 +1,167 @@
+"""Find what holds an erased text, and the sessions whose objects depend on one another.
+
+Rules of this file
+------------------
+1. Objects that follow from journals are made again if an entry or an object of their session holds the text. Their sessions alone are
+   followed again, with those that share an object with them or refer to one (`sessions_together`).
+2. Orders of people meet the objects of their time. So where a person or another writer has a part, all sessions are followed again.
+3. Links of notes are resolved when the note is written, by all objects of that time. So whoever makes notes again compares them.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
+
+from pagein.errors import DamagedBlob
+from pagein.model.derived_versions import INDEXER
+from pagein.model.text_removal import SessionGroup
+from pagein.policy.privacy.erasure import EntryRedaction
+from pagein.store.sql.packed_records import unpack_record
+from pagein.store.sql.packed_references import packed_referrers
+from pagein.store.sql.sql_journals import load_line
+from pagein.store.sql.sql_lines import with_lines
+from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
+from pagein.store.sql.sql_versions import SESSION, with_records
+from pagein.store.sql.target_keys import target_key
+
+_AT_ONCE: Final = 500
+_NOTE: Final = "note"
+_PLACES: Final = """SELECT journal.number, name FROM journal JOIN writer_session ON writer_session.number = session
+  ORDER BY journal.number"""
+_RECORDS: Final = f"""SELECT sequence, content_hash, record, {SESSION} FROM version
+  WHERE sequence > ? ORDER BY sequence LIMIT ?"""  # noqa: S608 -- constants
+
+
+def entry_places(rows: Rows) -> list[tuple[int, str]]:
+    """Return the number of each entry, with the name of its session."""
+    return [(int(number), decode_text(name)) for number, name in rows.execute(_PLACES).fetchall()]
+
+
+def load_lines(rows: Rows, wanted: Sequence[tuple[int, str]], unread: list[str]) -> Iterator[tuple[int, str, bytes]]:
+    """Yield entries with their sessions and lines, as far as they can be read; the others are told in words."""
+    for first in range(0, len(wanted), _AT_ONCE):
+        names = dict(wanted[first : first + _AT_ONCE])
+        query = f"SELECT number, codec, line FROM journal WHERE number IN ({_marks(names)})"  # noqa: S608 -- question marks
+        for number, codec, data in with_lines(rows, rows.execute(f"{query} ORDER BY number", tuple(names)).fetchall()):
+            try:
+                yield number, names[number], load_line(rows, codec, bytes(data))
+            except DamagedBlob as problem:
+                unread.append(f"entry {number} of session {names[number]}: {problem}")
+
+
+def entries_with(rows: Rows, telling: EntryRedaction, unread: list[str]) -> list[tuple[int, str]]:
+    """Return the places of the entries that may change."""
+    places = entry_places(rows)
+    return [(number, name) for number, name, line in load_lines(rows, places, unread) if telling.concerns(line)]
+
+
+def versions_with(rows: Rows, telling: EntryRedaction) -> dict[int, str | None]:
+    """Return the versions that hold a text in their records, or a content that was rewritten, by sequence with their sessions.
+
+    Unreadable ones are left out.
+    """
+    contents = {bytes.fromhex(name) for name in telling.names}
+    found: dict[int, str | None] = {}
+    last = 0
+    while page := rows.execute(_RECORDS, (last, _AT_ONCE)).fetchall():
+        last = int(page[-1][0])
+        for sequence, content, stored, session in with_records(rows, page, 0, 2):
+            try:
+                is_told = telling.concerns(unpack_record(stored).encode("utf-8", "surrogatepass"))
+            except DamagedBlob:
+                continue
+            if is_told or (content is not None and bytes(content) in contents):
+                found[int(sequence)] = None if session is None else decode_text(session)
+    return found
+
+
+def any_stored(rows: Rows, sequences: Sequence[int]) -> bool:
+    """Return whether one of some versions is still stored."""
+    for first in range(0, len(sequences), _AT_ONCE):
+        some = sequences[first : first + _AT_ONCE]
+        query = f"SELECT 1 FROM version WHERE sequence IN ({_marks(some)}) LIMIT 1"  # noqa: S608 -- question marks
+        if rows.execute(query, some).fetchone() is not None:
+            return True
+    return False
+
+
+def sessions_together(rows: Rows, names: Collection[str]) -> SessionGroup | None:
+    """Return sessions with those that share objects with them or refer to one; None if a person or another writer has a part in these."""
+    if rows.execute("SELECT 1 FROM version WHERE session IS NOT NULL LIMIT 1").fetchone() is not None:
+        return None  # not yet brought up to date
+    listed = rows.execute("SELECT number, name FROM writer_session").fetchall()
+    known = {int(number): decode_text(name) for number, name in listed}
+    sessions = _numbers_of(rows, names)
+    documents: set[int] = set()
+    while more := _objects_of(rows, sessions) - documents:
+        if _have_other_writers(rows, more):
+            return None
+        documents |= more
+        sessions |= _owners(rows, {*more, *_referrers(rows, more)})
+    return SessionGroup(frozenset(known[one] for one in sessions), tuple(_notes(rows, documents)))
+
+
+def objects_of_sessions(rows: Rows, names: Collection[str]) -> list[int]:
+    """Return the numbers of the objects with a version of one of some sessions."""
+    return sorted(_objects_of(rows, _numbers_of(rows, names)))
+
+
+def _numbers_of(rows: Rows, names: Collection[str]) -> set[int]:
+    wanted = {encode_text(name) for name in names}
+    return {
+        int(number)
+        for number, name in rows.execute("SELECT number, name FROM writer_session").fetchall()
+        if name in wanted
+    }
+
+
+def _objects_of(rows: Rows, sessions: Collection[int]) -> set[int]:
+    found: set[int] = set()
+    for some in _parts(sessions):
+        query = f"SELECT DISTINCT document FROM version WHERE of_session IN ({_marks(some)})"  # noqa: S608 -- question marks
+        found.update(int(number) for (number,) in rows.execute(query, some).fetchall())
+    return found
+
+
+def _have_other_writers(rows: Rows, documents: Collection[int]) -> bool:
+    for some in _parts(documents):
+        query = (
+            f"SELECT 1 FROM version WHERE document IN ({_marks(some)}) AND (writer <> ? OR of_session IS NULL) LIMIT 1"  # noqa: S608 -- question marks
+        )
+        if rows.execute(query, (*some, encode_text(INDEXER))).fetchone() is not None:
+            return True
+    return False
+
+
+def _notes(rows: Rows, documents: Collection[int]) -> Iterator[str]:
+    for some in _parts(documents):
+        query = f"SELECT id FROM document WHERE type = ? AND number IN ({_marks(some)})"  # noqa: S608 -- question marks
+        yield from (decode_text(name) for (name,) in rows.execute(query, (_NOTE, *some)).fetchall())
+
+
+def _owners(rows: Rows, documents: Collection[int]) -> set[int]:
+    found: set[int] = set()
+    for some in _parts(documents):
+        query = f"SELECT DISTINCT of_session FROM version WHERE document IN ({_marks(some)}) AND of_session IS NOT NULL"  # noqa: S608 -- question marks
+        found.update(int(number) for (number,) in rows.execute(query, some).fetchall())
+    return found
+
+
+def _referrers(rows: Rows, documents: Collection[int]) -> set[int]:
+    """Return the objects that may refer to objects."""
+    found: set[int] = set()
+    for some in _parts(documents):
+        ids = rows.execute(f"SELECT id FROM document WHERE number IN ({_marks(some)})", some).fetchall()  # noqa: S608 -- question marks
+        keys = [target_key(text) for (text,) in ids]
+        query = f"SELECT DISTINCT document FROM reference WHERE target IN ({_marks(keys)})"  # noqa: S608 -- question marks
+        found.update(int(number) for (number,) in rows.execute(query, keys).fetchall())
+        found.update(packed_referrers(rows, keys))
+    return found
+
+
+def _parts(numbers: Iterable[int]) -> Iterator[list[int]]:
+    ordered = sorted(numbers)
+    return (ordered[first : first + _AT_ONCE] for first in range(0, len(ordered), _AT_ONCE))
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))
