@@ -85,10 +85,10 @@ def _at(store: WholeStore, field_: str, path: str) -> Sequence[Version]:
     return store.objects(Query(where={field_: path}, deleted=None))
 
 
-def wait_for(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+def wait_for(true: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "it was not told within a minute"
+        assert time.monotonic() < end, f"it was not told within {seconds:.0f} s"
         time.sleep(0.3)
 
 

@@ -135,7 +135,7 @@ def test_two_gateways_that_serve_the_same_sessions_on_one_database_and_follow_fi
         with done_memory_job(teams, place) as run:
             ask = in_process(address, place)
             oracle = MemoryOracle(run, ask, place.folder / "scratch", follows=True)
-            wait_for(oracle.is_caught_up)
+            wait_for(oracle.is_caught_up, 300)  # it asks for each file
             live = [by_process(gateway, place)("history", "pi/cart.py", "--json") for gateway in gateways]
         counts = oracle.check()
         assert live == [ask("history", "pi/cart.py", "--json")] * 2
