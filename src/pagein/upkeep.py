@@ -280,16 +280,20 @@ def _compare_reports(before: CheckReport, after: CheckReport) -> CheckReport:
 
 
 def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool) -> CollectionPlan:
-    """Return the removable content, or with `apply` remove it and return free space to the disk. Raises StoreError.
+    """Return the removable content; with `apply` remove it, store the rest in less room, and return free space to the disk.
 
     now: seconds since 1970
+
+    Raises StoreError.
     """
     planned = plan(store, retention, now)
-    if not apply or planned.is_empty:
+    if not apply:
         return planned
     if planned.sessions:
         Indexer(store).catch_up()  # what they said and touched stays, as objects
-    done = collect(store, planned)
+    done = planned if planned.is_empty else collect(store, planned)
+    while store.bundle_more(rest=True):
+        pass
     store.shrink()
     return done
 

@@ -256,7 +256,8 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
 ) -> None:
     """Show, or with --apply give up, what no session needs; with --older-than or --quota also ended sessions.
 
-    What a session that has not ended may still recall, and every version of every object, always stays.
+    What a session that has not ended may still recall, and every version of every object, always stays. --apply also stores
+    the rest in less room.
     """
     import time
 

@@ -285,6 +285,20 @@ def test_the_file_gets_smaller(store: SqliteUpkeep) -> None:
     assert store._database.path.stat().st_size < before / 4
 
 
+def test_the_file_gets_smaller_also_where_everything_stays(store: SqliteUpkeep) -> None:
+    for number in range(300):
+        told = "".join(
+            f"line {line} says {ContentHash.of(b'%d' % (line % 9 * number)).hex[:9]}\n" for line in range(100)
+        )
+        paged(store, told.encode(), "main", f"c{number}")
+    store.shrink()
+    before, kept = store._database.path.stat().st_size, export_all(store)
+    assert garbage(store, Retention(), NOW, apply=True).is_empty
+    assert store._database.path.stat().st_size < before
+    assert export_all(store) == kept
+    assert store.bundle_more(rest=True) == 0
+
+
 # --- beside others -----------------------------------------------------------------------------------------------
 
 

@@ -55,8 +55,8 @@ NO_PLACE: Final = bytes(8)
 _PLACE: Final = struct.Struct(">II")
 QUICKLY: Final = 9
 """A level for what is compressed within a transaction."""
-SLOWLY: Final = 19
-"""A level for what is compressed outside of a transaction: a tenth smaller, for a second of work for each bundle."""
+SLOWLY: Final = 17
+"""A level for what is compressed outside of a transaction: a sixteenth smaller than `QUICKLY`, in eleven times as long."""
 _LEVEL_WITH_BASE: Final = 12
 _BUNDLES_AT_HAND: Final = 12
 _WINDOW_OF_SOURCES: Final = 24
