@@ -13,7 +13,7 @@ from pagein.model.references import Reference
 from pagein.model.values import place_order
 from pagein.store.rules.reference_target import ReferenceTarget
 from pagein.store.sql.packed_references import StoredReference, packed_references, packed_referrers, target_in
-from pagein.store.sql.sql_references import reference_in
+from pagein.store.sql.sql_references import references_in
 from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
 
 _AT_ONCE: Final = 500
@@ -48,12 +48,16 @@ def references_to(
         ]
     found.sort(key=lambda one: (one.at, one.sequence), reverse=True)
 
+    def read() -> Iterator[PlacedReference]:
+        step = _AT_ONCE if most is None else max(1, min(most, _AT_ONCE))
+        for first in range(0, len(found), step):
+            some = found[first : first + step]
+            references = references_in(rows, [(one.text, one.version) for one in some])
+            for one, reference in zip(some, references, strict=True):
+                yield PlacedReference(one.sequence, decode_text(one.path), reference)
+
     def met() -> Iterator[PlacedReference]:
-        for sequence, listed in groupby(found, key=lambda one: one.sequence):
-            held = (
-                PlacedReference(sequence, decode_text(one.path), reference_in(rows, one.text, one.version))
-                for one in listed
-            )
+        for _, held in groupby(read(), key=lambda one: one.sequence):
             yield from sorted((one for one in held if wanted.met_by(one.reference)), key=_place)
 
     return list(islice(met(), most))

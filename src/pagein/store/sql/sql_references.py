@@ -49,6 +49,14 @@ def reference_in(rows: Rows, text: str, version: int | None) -> Reference:
     return _parse(text if version is None else _full_text(rows, text, version))
 
 
+def references_in(rows: Rows, stored: Sequence[tuple[str, int | None]]) -> Iterator[Reference]:
+    """Yield stored references, as `reference_in` returns them. The versions that they are pinned to are read together, each once."""
+    pins = pin_texts(rows, {version for _, version in stored if version is not None})
+    for text, version in stored:
+        pin = None if version is None else pins.get(version)
+        yield reference_in(rows, text, version) if pin is None else _parse(_text_with(text, pin))
+
+
 def lasting_links(rows: Rows, document: int) -> Iterator[LastingLink]:
     """Yield the references of all versions of an object. Raises DamagedBlob.
 
