@@ -372,7 +372,7 @@ def test_a_file_with_many_versions_is_answered_soon(file: RememberedFile) -> Non
         lines.insert((turn * 53) % 1400, f"inserted_{turn} = {turn}")
         file.version(f"s{turn % 7}", turn, "edit", "\n".join(lines))
     file.path.write_text("\n".join(lines))
-    start = time.perf_counter()
+    start = time.process_time()
     found = blame(file.store, str(file.path), file.path.read_text(), GitAbsence("not asked"))
     assert found["counts"]["agent"] > 1000
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

@@ -191,6 +191,17 @@ def test_a_new_part_begins_where_a_person_would_say() -> None:
     assert natural_changes(new, old) == [LineChange(4, 8, 4, 4)]
 
 
+@pytest.mark.parametrize("kept", [["func a() {", "\tx", "}"], ["a {", "  x", "}"]])
+def test_what_is_added_behind_the_last_line_is_new_to_its_last_line(kept: list[str]) -> None:
+    added = ["", kept[0].replace("a", "b"), *kept[1:]]
+    assert natural_changes(kept, [*kept, *added]) == [LineChange(len(kept), len(kept), len(kept), len(kept + added))]
+    assert natural_changes([*kept, *added], kept) == [LineChange(len(kept), len(kept + added), len(kept), len(kept))]
+
+
+def test_what_is_put_in_before_the_first_line_is_new_from_its_first_line() -> None:
+    assert natural_changes(["# a", "x"], ["# a", "y", "", "# a", "x"]) == [LineChange(0, 0, 0, 3)]
+
+
 def test_long_texts_that_are_mostly_the_same() -> None:
     old = [f"line {n}" for n in range(1000)]
     new = [*old[:500], "new", *old[501:]]

@@ -28,12 +28,12 @@ def natural_changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
     placed: list[LineChange] = []
     for k, one in enumerate(found):
         change = LineChange(one.i1 + first, one.i2 + first, one.j1 + first, one.j2 + first)
-        above = placed[-1].i2 if placed else 0
-        below = (found[k + 1].i1 + first if k + 1 < len(found) else len(old)) - change.i2
+        above = change.i1 - (placed[-1].i2 + 1 if placed else 0)
+        below = (found[k + 1].i1 + first - 1 if k + 1 < len(found) else len(old)) - change.i2
         if change.i1 == change.i2:
-            shift = _shift(new, change.j1, change.j2, change.i1 - above, below)
+            shift = _shift(new, change.j1, change.j2, above, below)
         elif change.j1 == change.j2:
-            shift = _shift(old, change.i1, change.i2, change.i1 - above, below)
+            shift = _shift(old, change.i1, change.i2, above, below)
         else:
             shift = 0
         placed.append(LineChange(*(place + shift for place in change)))
@@ -43,13 +43,13 @@ def natural_changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
 def _shift(lines: Sequence[str], first: int, stop: int, above: int, below: int) -> int:
     """Return by how many lines to shift the lines `[first, stop)`.
 
-    above, below: number of lines that both texts share there, up to the next change. One stays between two changes.
+    above, below: the furthest. One line that both texts share stays between two changes, none at the ends of the file.
     """
     up = 0
-    while up < min(above - 1, _FURTHEST) and lines[first - up - 1] == lines[stop - up - 1]:
+    while up < min(above, _FURTHEST) and lines[first - up - 1] == lines[stop - up - 1]:
         up += 1
     down = 0
-    while down < min(below - 1, _FURTHEST) and lines[first + down] == lines[stop + down]:
+    while down < min(below, _FURTHEST) and lines[first + down] == lines[stop + down]:
         down += 1
     if not up and not down:
         return 0
