@@ -28,7 +28,7 @@ class PrivateSpan:
 
 @dataclass(frozen=True, slots=True)
 class SessionGroup:
-    """Sessions whose objects depend on those of no other session.
+    """A group of sessions: no session outside of it has a part in one of its objects, or refers to one.
 
     notes: ids of their notes.
     """

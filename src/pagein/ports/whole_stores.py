@@ -136,7 +136,10 @@ class ForgettingStore(WholeStore, Protocol):
         ...
 
     def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
-        """Return sessions with all that share objects with them, or refer to one; None if not only journals decide what these objects are."""
+        """Return a group with these sessions, to be followed again together.
+
+        None if a person or another writer has a part in its objects, so that its journals alone do not tell them.
+        """
         ...
 
     def drop_objects_of_sessions(self, sessions: Collection[str]) -> None:

@@ -115,11 +115,7 @@ def _numbers_of(rows: Rows, names: Collection[str]) -> set[int]:
 
 
 def _objects_of(rows: Rows, sessions: Collection[int]) -> set[int]:
-    found: set[int] = set()
-    for some in _parts(sessions):
-        query = f"SELECT DISTINCT document FROM version WHERE of_session IN ({_marks(some)})"  # noqa: S608 -- question marks
-        found.update(int(number) for (number,) in rows.execute(query, some).fetchall())
-    return found
+    return _numbers_where(rows, "SELECT DISTINCT document FROM version WHERE of_session IN", sessions)
 
 
 def _have_other_writers(rows: Rows, documents: Collection[int]) -> bool:
@@ -139,10 +135,16 @@ def _notes(rows: Rows, documents: Collection[int]) -> Iterator[str]:
 
 
 def _owners(rows: Rows, documents: Collection[int]) -> set[int]:
+    return _numbers_where(
+        rows, "SELECT DISTINCT of_session FROM version WHERE of_session IS NOT NULL AND document IN", documents
+    )
+
+
+def _numbers_where(rows: Rows, query: str, numbers: Collection[int]) -> set[int]:
+    """Return what a query finds that ends in IN, for some numbers."""
     found: set[int] = set()
-    for some in _parts(documents):
-        query = f"SELECT DISTINCT of_session FROM version WHERE document IN ({_marks(some)}) AND of_session IS NOT NULL"  # noqa: S608 -- question marks
-        found.update(int(number) for (number,) in rows.execute(query, some).fetchall())
+    for some in _parts(numbers):
+        found.update(int(number) for (number,) in rows.execute(f"{query} ({_marks(some)})", some).fetchall())
     return found
 
 

@@ -109,7 +109,7 @@ class Segments:
         return 0 if waiting is None else self.put_joined(rows, waiting, join_texts(waiting.texts))
 
     def waiting(self, rows: Rows, least: int | None = None) -> WaitingTexts | None:
-        """Return the oldest single texts that make a segment; None until they fill it.
+        """Return the oldest texts that are stored alone, enough to fill a segment; None if there are fewer.
 
         least: bytes of texts that are enough, instead of `size`
         """
