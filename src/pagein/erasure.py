@@ -113,8 +113,11 @@ def forget_texts(
             key, finder(texts, shortened=True), lambda sessions: dropped.append(indexer.drop_of(store, sessions))
         )
         tell(_MAKING)
-        if not all(one is not None and indexer.make_again(store, one) for one in dropped):
-            drop_unneeded(store)
+        for one in dropped:
+            if one is not None:
+                indexer.make_again(store, one)
+        if any(one is None or one.sessions for one in dropped):
+            drop_unneeded(store)  # what the objects were before tells the hash of the erased text
         _begin_anew(store, told)
     indexer.catch_up()
     _count(done, told)

@@ -10,7 +10,7 @@ import pytest
 from tests.memory.journal_stories import SessionStory, tell
 from tests.memory.test_indexer import versions
 from tests.memory.test_moved_objects import order
-from tests.memory.told_journal import Journal
+from tests.memory.told_journal import UNIQUE, Journal
 
 from pagein import erasure
 from pagein.memory.indexer import Indexer
@@ -19,7 +19,7 @@ from pagein.model.entries import Entry, MessageEntry
 from pagein.model.memory_notes import ObjectNameNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.search_query import Search
-from pagein.model.versions import Draft
+from pagein.model.versions import Draft, Writer
 from pagein.model.writes import Query, Write
 from pagein.policy.privacy.erasure import finder, forms_of
 from pagein.store.search.store_search import StoreSearch
@@ -169,6 +169,70 @@ def test_only_what_can_hold_a_forgotten_text_is_made_again(
         told = versions(store)
         reindex(store, layers_of(store))
         assert versions(store) == told
+
+
+def _is_as_made_anew(store: SqliteUpkeep) -> bool:
+    """Whether a check finds nothing, and making all objects again changes nothing."""
+    told = versions(store)
+    assert check_store(store).findings == []
+    reindex(store, layers_of(store))
+    return versions(store) == told
+
+
+@pytest.mark.parametrize("kind", ["object_hash", "metadata_view_hash", "content_hash"])
+def test_the_hash_of_a_forgotten_content_leaves_what_quotes_it(kind: str, tmp_path: Path) -> None:
+    """A tool showed the hash of a program's object. The hash of a short text can be guessed."""
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        draft = Draft(id="01900000-0000-7000-8000-000000000001", type="doc", content=f"{SAID}, so come")
+        store.write(Write("by-hand", draft, 900.0, writer=Writer("agent", "w", None)))
+        made = store.current(draft.id)
+        assert made is not None
+        quoted = getattr(made, kind).hex
+        journal = Journal(store, "b")
+        journal.say("show it")
+        journal.add(MessageEntry(Message("assistant", (ToolCall(UNIQUE, "Bash", '{"command":"pagein show doc"}'),))))
+        journal.add(MessageEntry(Message("user", (ToolResult(UNIQUE, json.dumps({"hash": quoted}), "Bash"),))))
+        journal.answer("done")
+        Indexer(store).save_open_chats(5_000.0)
+        assert erasure.forget_texts(store, (SAID,), None, tmp_path / "log").left == []
+        assert [where for where, data in erasure._contents(store) if quoted.encode() in data] == []
+        assert _is_as_made_anew(store)
+
+
+def test_a_call_keeps_the_id_that_avoided_a_name_of_its_time(tmp_path: Path) -> None:
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        catch_up = Indexer(store).catch_up
+        Journal(store, "b").say("hi")
+        catch_up()
+        (words,) = [one for one in store.objects(Query()) if one.type == "user"]
+        give_order(store, ObjectNameNote(words.id, "call_1"), 2_000.0, catch_up)
+        journal = Journal(store, "a")
+        journal.say(f"so {SAID}")
+        journal.write("call_1", "x")
+        catch_up()
+        give_order(store, ObjectNameNote(words.id, "other"), 3_000.0, catch_up)
+        assert erasure.forget_texts(store, (SAID,), None, tmp_path / "log").left == []
+        assert _is_as_made_anew(store)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_process_that_followed_before_follows_what_was_rewritten(seed: int, tmp_path: Path) -> None:
+    random_ = random.Random(seed)  # noqa: S311 - not for secrets
+    teller = QuietStory("a", random_)
+    stories = [teller, SessionStory("b", random_)]
+    with (
+        closing(SqliteUpkeep(tmp_path / "one.pagein")) as store,
+        closing(SqliteUpkeep(tmp_path / "one.pagein")) as other,
+    ):
+        indexer = Indexer(store)
+        for _ in tell(store, stories, random_, 20):
+            indexer.catch_up()
+        store.append("a", teller.tells())
+        indexer.catch_up()
+        erasure.forget_texts(other, (SAID, LINES), None, tmp_path / "log")
+        for _ in tell(store, stories, random_, 12):
+            indexer.save_open_chats(6_000.0)
+        assert check_store(other).findings == []
 
 
 def test_a_text_that_is_nowhere_changes_nothing(tmp_path: Path) -> None:

@@ -59,10 +59,11 @@ def is_session(journal: str) -> bool:
 class RemadeObjects:
     """Objects that were dropped to be made again.
 
-    sessions: whose objects. notes: what their notes must have again, by id
+    sessions: whose objects. ids: their ids. notes: what the notes among them must have again, by id
     """
 
     sessions: frozenset[str]
+    ids: frozenset[str]
     notes: Mapping[str, Sequence[object]]
 
 
@@ -77,6 +78,7 @@ class Indexer:
         self._machines = SessionMachines(store)
         self._sessions: OrderedDict[str, SessionIndex] = OrderedDict()
         self._turn = threading.Lock()
+        self._forgettings = store.forgettings()
 
     def catch_up(
         self, within: float | None = None, stop: Callable[[], bool] = lambda: False, tell: Progress | None = None
@@ -143,18 +145,22 @@ class Indexer:
         with self._turn, store.exclusive():
             return self._drop_from(store)
 
-    def drop_of(self, store: ForgettingStore, sessions: Collection[str]) -> RemadeObjects | None:
+    def drop_of(self, store: ForgettingStore, sessions: Collection[str] | None) -> RemadeObjects | None:
         """Drop the objects of sessions with entries that change, and of those that depend on them, for `make_again`.
+
+        sessions: None for all
 
         None if all objects were dropped, because it is not known what depends on them.
         """
         with self._turn, store.exclusive():
-            meant = {one for one in sessions if is_session(one) or one in (FILES, ORDERS)}
-            group = store.sessions_together(meant) if self._place() and meant.isdisjoint((FILES, ORDERS)) else None
+            meant = {one for one in sessions or () if is_session(one) or one in (FILES, ORDERS)}
+            is_partial = sessions is not None and self._place() and meant.isdisjoint((FILES, ORDERS))
+            group = store.sessions_together(meant) if is_partial else None
             if group is None or not group.sessions.isdisjoint((FILES, ORDERS)):
                 self._drop_from(store)
                 return None
-            dropped = RemadeObjects(group.sessions, {name: _fixed_facts(store, name) for name in group.notes})
+            notes = {name: _fixed_facts(store, name) for name in group.notes}
+            dropped = RemadeObjects(group.sessions, group.objects, notes)
             store.drop_objects_of_sessions(group.sessions)
             self._forget_states()
             return dropped
@@ -179,8 +185,13 @@ class Indexer:
                 place = page[-1][0]
                 self._close_sessions()
             self._note_open_chats(dropped.sessions)
-            # links and names of notes depend on the objects there are, and some came later
-            if any(_fixed_facts(store, name) != facts for name, facts in dropped.notes.items()):
+            # ids, and links of notes, depend on the objects there are, and some came later
+            made = store.sessions_together(dropped.sessions)
+            if (
+                made is None
+                or made.objects != dropped.ids
+                or any(_fixed_facts(store, name) != facts for name, facts in dropped.notes.items())
+            ):
                 self._drop_from(store)
                 return False
         return True
@@ -224,6 +235,9 @@ class Indexer:
 
     def _follow_in_turn(self) -> int:
         self._drop_older_form()
+        if self._forgettings != (forgettings := self._store.forgettings()):  # another process rewrote entries
+            self._forget_states()
+            self._forgettings = forgettings
         deadline = time.monotonic() + _LONGEST_TURN
         place, count = self._place(), 0
         readers: dict[str, Iterator[Placed]] = {}

@@ -30,10 +30,11 @@ class PrivateSpan:
 class SessionGroup:
     """A group of sessions: no session outside of it has a part in one of its objects, or refers to one.
 
-    notes: ids of their notes.
+    objects: ids of their objects. notes: those of their notes.
     """
 
     sessions: frozenset[str]
+    objects: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 
 

@@ -119,12 +119,13 @@ class ForgettingStore(WholeStore, Protocol):
         self,
         key: bytes,
         finds: Callable[[str], Sequence[PrivateSpan]],
-        drop: Callable[[Collection[str]], object] = lambda _: None,
+        drop: Callable[[Collection[str] | None], object] = lambda _: None,
     ) -> Retold:
         """Rewrite every record with a matching span, without the span.
 
         key: the store's secret. drop: called before versions and entries are rewritten, with the sessions that have one to be
-        rewritten. It drops the objects that are made again.
+        rewritten, or with None if a version of another writer is among them: any journal may quote its hashes. It drops the
+        objects that are made again.
         """
         ...
 

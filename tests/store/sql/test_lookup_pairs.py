@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pagein.errors import DamagedBlob
 from pagein.model.versions import Draft
 from pagein.model.writes import Query, Write
 from pagein.store.sql.lookup_pairs import documents_with, drop_pair, join_pairs, put_pair
@@ -25,6 +26,18 @@ def rows() -> Iterator[sqlite3.Connection]:
         for statement in (LAYER_TABLE, *LOOKUP_TABLES, JOINED_PAIRS[0]):
             rows.execute(statement)
         yield rows
+
+
+def test_a_damaged_row_is_no_answer_and_goes_with_its_objects(rows: sqlite3.Connection) -> None:
+    for document in (3, 5, 8):
+        put_pair(rows, 1, document)
+    rows.execute("UPDATE lookup SET further = x'c1'")
+    with pytest.raises(DamagedBlob, match="pagein reindex"):
+        documents_with(rows, (1,))
+    for document in (5, 8, 3):
+        drop_pair(rows, 1, document)
+    put_pair(rows, 1, 8)
+    assert documents_with(rows, (1,)) == {8}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=120, deadline=None)

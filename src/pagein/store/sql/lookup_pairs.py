@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from pagein.errors import DamagedBlob
 from pagein.store.sql.sql_rows import Row, Rows
 
 MOST: Final = 256
@@ -45,10 +46,16 @@ def put_pair(rows: Rows, key: int, document: int) -> None:
 
 
 def drop_pair(rows: Rows, key: int, document: int) -> None:
-    """Forget that an object has a key."""
+    """Forget that an object has a key. Of a damaged row only the first object stays, so that `pagein reindex` can mend it."""
     row = rows.execute(_OF_KEY, (key, document)).fetchone()
-    documents = () if row is None else _documents(row)
-    if row is not None and document in documents:
+    if row is None:
+        return
+    try:
+        documents = _documents(row)
+    except DamagedBlob:
+        _replace(rows, key, row[0], [one for one in row[:1] if one != document])
+        return
+    if document in documents:
         _replace(rows, key, row[0], [one for one in documents if one != document])
 
 
@@ -90,9 +97,12 @@ def _rows_of(rows: Rows, key: int) -> list[Row]:
 
 
 def _documents(row: Sequence[object]) -> Sequence[int]:
-    """Return the objects of a row, given its first object and the further ones."""
+    """Return the objects of a row, given its first object and the further ones. Raises DamagedBlob."""
     first, further = row
-    distances = () if further is None else _distances.decode(bytes(further))  # type: ignore[call-overload]
+    try:
+        distances = () if further is None else _distances.decode(bytes(further))  # type: ignore[call-overload]
+    except msgspec.DecodeError as problem:
+        raise DamagedBlob("the objects with a key cannot be read; pagein reindex mends it") from problem
     return tuple(itertools.accumulate((first, *distances)))
 
 

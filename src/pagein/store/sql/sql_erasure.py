@@ -69,14 +69,17 @@ class SqlErasure(SqlBlobs):
                 )
             rows.execute("UPDATE forgetting SET count = count + 1")
 
-    def retell(self, key: bytes, finds: Finds, drop: Callable[[Collection[str]], object] = lambda _: None) -> Retold:
+    def retell(
+        self, key: bytes, finds: Finds, drop: Callable[[Collection[str] | None], object] = lambda _: None
+    ) -> Retold:
         done = Retold()
         with self._database.open_writer() as rows:
             names = _blobs(rows, finds, done)
             gone = _objects(rows, finds, names, done)
             telling = EntryRedaction(key, finds, names, gone)
             entries, versions = entries_with(rows, telling, done.unread), versions_with(rows, telling)
-            drop({name for _, name in entries}.union(name for name in versions.values() if name is not None))
+            owners = [name for name in versions.values() if name is not None]
+            drop({name for _, name in entries}.union(owners) if len(owners) == len(versions) else None)
             renamed = _versions(rows, finds, names, done, None) if any_stored(rows, list(versions)) else {}
             names |= renamed
             telling = EntryRedaction(key, finds, names, gone)

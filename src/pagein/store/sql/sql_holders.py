@@ -5,7 +5,8 @@ Rules of this file
 1. Objects that follow from journals are made again if an entry or an object of their session holds the text. Their sessions alone are
    followed again, with those that share an object with them or refer to one (`sessions_together`).
 2. Orders of people meet the objects of their time. So where a person or another writer has a part, all sessions are followed again.
-3. Links of notes are resolved when the note is written, by all objects of that time. So whoever makes notes again compares them.
+3. Links of notes are resolved when the note is written, by all objects of that time, and the id of a call avoids the names of that
+   time. So whoever makes objects again compares their ids, and the links of notes.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -97,7 +98,8 @@ def sessions_together(rows: Rows, names: Collection[str]) -> SessionGroup | None
             return None
         documents |= more
         sessions |= _owners(rows, {*more, *_referrers(rows, more)})
-    return SessionGroup(frozenset(known[one] for one in sessions), tuple(_notes(rows, documents)))
+    names = frozenset(known[one] for one in sessions)
+    return SessionGroup(names, frozenset(_ids_of(rows, documents)), tuple(_ids_of(rows, documents, _NOTE)))
 
 
 def objects_of_sessions(rows: Rows, names: Collection[str]) -> list[int]:
@@ -128,10 +130,10 @@ def _have_other_writers(rows: Rows, documents: Collection[int]) -> bool:
     return False
 
 
-def _notes(rows: Rows, documents: Collection[int]) -> Iterator[str]:
+def _ids_of(rows: Rows, documents: Collection[int], kind: str | None = None) -> Iterator[str]:
     for some in _parts(documents):
-        query = f"SELECT id FROM document WHERE type = ? AND number IN ({_marks(some)})"  # noqa: S608 -- question marks
-        yield from (decode_text(name) for (name,) in rows.execute(query, (_NOTE, *some)).fetchall())
+        query = f"SELECT id FROM document WHERE type = coalesce(?, type) AND number IN ({_marks(some)})"  # noqa: S608 -- question marks
+        yield from (decode_text(name) for (name,) in rows.execute(query, (kind, *some)).fetchall())
 
 
 def _owners(rows: Rows, documents: Collection[int]) -> set[int]:
