@@ -78,7 +78,7 @@ class Indexer:
         self._machines = SessionMachines(store)
         self._sessions: OrderedDict[str, SessionIndex] = OrderedDict()
         self._turn = threading.Lock()
-        self._forgettings = store.forgettings()
+        self._forgettings: int | None = None
 
     def catch_up(
         self, within: float | None = None, stop: Callable[[], bool] = lambda: False, tell: Progress | None = None

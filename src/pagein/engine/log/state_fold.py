@@ -1,4 +1,4 @@
-"""Fold the entries of a branch into the state of a session (law 6): only `step` makes one, which shares structure."""
+"""Fold the entries of a branch into the state of a session (law 6). Only `step` makes states; they share structure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
