@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.names import ContentHash
-from pagein.store.search.sql_shelf import blobs_in
 from pagein.store.sql.bundle_sources import BundleSource
 from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, pack_bundle, unpack
 from pagein.store.sql.pinned_texts import ShortContents
@@ -121,7 +120,7 @@ def test_deltas_are_in_bundles_and_what_is_based_on_them_stays(store: SqliteUpke
     assert [store.content(one) for one in store.history(object_number(1))] == texts
     assert store.drop_blobs([ContentHash.of(texts[5].encode())]) == 1
     assert [store.content(one) for one in store.history(object_number(1)) if one.number != 6] == texts[:5] + texts[6:]
-    assert blobs_in(store._database, [ContentHash.of(text.encode()) for text in texts[6:]]) == [
+    assert store.load([ContentHash.of(text.encode()) for text in texts[6:]]) == [
         text.encode() for text in texts[6:]
     ]
 
