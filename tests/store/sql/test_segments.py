@@ -81,7 +81,9 @@ def test_nothing_is_left_of_a_text_that_is_removed_or_changed(rows: sqlite3.Conn
     RECORDS.put(rows, 4, text(4, turn=1))
     kept = {number: text(number) for number in range(1, 200) if number not in (3, 4, 90, 93, 199)}
     assert RECORDS.load(rows, range(600)) == {**kept, 4: text(4, turn=1)}
-    stored = [_joined_texts(bytes(data)).all() for (data,) in rows.execute("SELECT data FROM record_segment WHERE texts > 1")]
+    stored = [
+        _joined_texts(bytes(data)).all() for (data,) in rows.execute("SELECT data FROM record_segment WHERE texts > 1")
+    ]
     assert len(stored) == 2
     assert not any(b"secret-%d-0" % gone in one for parts in stored for one in parts.values() for gone in (3, 4, 90))
 
