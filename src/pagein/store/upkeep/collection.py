@@ -135,9 +135,7 @@ def ended_sessions(store: WholeStore, retention: Retention, now: float) -> tuple
     sessions = store.sessions()
     if retention.quota is not None and _size(store.blob_sizes(), sessions) > retention.quota:
         return plan(store, retention, now).sessions
-    return tuple(
-        one for one in _idle_sessions(sessions, retention, now) if _reason(one, retention, now, 0) is not None
-    )
+    return tuple(one for one in _idle_sessions(sessions, retention, now) if _reason(one, retention, now, 0) is not None)
 
 
 def collect(store: WholeStore, planned: CollectionPlan, go_on: Callable[[], bool] = lambda: True) -> CollectionPlan:
