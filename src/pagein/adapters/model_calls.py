@@ -1,4 +1,4 @@
-"""The model calls among the requests of an SDK, and their way to the engine."""
+"""Recognise the model calls among an SDK's requests, and send them through the engine."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The commands that tell an agent of pagein's MCP server, and take that back, registered by `cli`.
+"""The commands that add pagein's MCP server to an agent's configuration, and remove it. Registered by `cli`.
 
 Heavy imports are inside the commands, as in `cli`.
 """

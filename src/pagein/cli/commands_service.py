@@ -1,4 +1,4 @@
-"""The commands `service`, registered by `cli`: the gateway as a service of the user's.
+"""The commands `service`, registered by `cli`: the gateway as a user service.
 
 Exit status: 0; of `status` 1 where the service does not run; 2 as in `cli`. Heavy imports are inside the commands, as in `cli`.
 """

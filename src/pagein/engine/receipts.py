@@ -1,4 +1,4 @@
-"""Receipts: a model's proof of a read in its window, for windows out of pagein's sight.
+"""Receipts: a model's proof that its window still shows a read, for windows that pagein cannot see.
 
 A server of tools is told neither the messages of its client's window nor what the client's compaction took away. Each
 read that shows text therefore ends with a receipt, a short tag. The model quotes the receipts that it still sees in its

@@ -1,4 +1,4 @@
-"""The gateway as a service of the user's: a unit of systemd on Linux, an agent of launchd on macOS."""
+"""The gateway as a user service: a systemd unit on Linux, a launchd agent on macOS."""
 
 import plistlib
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Tell a gateway between pi and its provider whose session a request belongs to, and recognise such a gateway.
+"""Recognise a gateway between pi and its provider, and name the session of each request in a header.
 
 Rules of this file
 ------------------

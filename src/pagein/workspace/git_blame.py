@@ -1,4 +1,4 @@
-"""What git says of the lines of a file. Runs the `git` executable, reads only, and changes nothing in the repository."""
+"""The authors of a file's lines by `git blame`. Runs the `git` executable, reads only, and changes nothing in the repository."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What the cache holds of a session, and the choice of keep-alive requests during a pause.
+"""Estimate which part of a session the cache holds, and choose keep-alive requests during a pause.
 
 An entry with the long TTL costs more to write at every call; one with the short TTL is lost in a pause. Two requests
 are cheaper than both. One entry with the long TTL, an *anchor*, holds the whole prompt in front of it for an hour,
