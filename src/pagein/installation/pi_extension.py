@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. A change is planned first, shown, and made only when a person agrees.
-2. The extension is copied, because pi does not start without an extension from its settings.
+2. The extension is copied, because pi refuses to start if an extension named in its settings is missing.
 3. Only files that pagein put in, unchanged since, are replaced or removed. Folders that it made go with them.
 """
 

@@ -68,7 +68,7 @@ class SharedSavings:
     """The savings of a store's sessions by cache TTLs.
 
     saved: BIT, less losses, over all sessions.
-    draws: what a pause may take of them, by request.
+    draws: by request, the part that a pause may cost.
     """
 
     saved: float = 0.0
