@@ -280,7 +280,7 @@ class ReadNote:
     baseline, sent: bytes of the client's own answer and of the sent answer, for reads.
     at: time of a refresh in milliseconds since 1970, for people; no decision uses it.
     before: characters in front of the lines of the file in the answer, such as a line with its place.
-    repeat: number of equal answers before this one; 0 for the first.
+    repeat: a number that distinguishes this answer from an earlier equal one; 0 for the first.
     """
 
     event: FileRead | FileWrite | FileRefresh
