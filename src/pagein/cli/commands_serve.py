@@ -25,6 +25,7 @@ from pagein.errors import BadInput, BadSetting
 if TYPE_CHECKING:
     from pagein.engine.engine import Engine
     from pagein.gateway.announced_store import AnnouncedStore
+    from pagein.gateway.curation.session_keeper import Apply
     from pagein.gateway.http.access import Handler
     from pagein.gateway.kill_switch import Switch
     from pagein.gateway.pages.session_views import HitView, Search
@@ -288,7 +289,7 @@ def _services(engine: "Engine", workspace: Path, switch: "Switch") -> "Mapping[s
     return {PATH: endpoint.handle}
 
 
-def _retention(store: str | None, workspace: Path, settings: "GatewaySettings") -> "Callable[[float], Sequence[str]]":
+def _retention(store: str | None, workspace: Path, settings: "GatewaySettings") -> "Apply":
     """Return the retention of a store, which is opened for each look because looks are rare."""
     from pagein.retention import apply_retention
 
@@ -296,7 +297,7 @@ def _retention(store: str | None, workspace: Path, settings: "GatewaySettings") 
     keep = settings.retention * _DAY if settings.retention else None
     quota = round(settings.quota * _GIGABYTE) if settings.quota else None
 
-    def apply(now: float) -> "Sequence[str]":
+    def apply(now: float, go_on: "Callable[[], bool]") -> "Sequence[str]":
         from pagein import wiring
 
         try:
@@ -304,7 +305,7 @@ def _retention(store: str | None, workspace: Path, settings: "GatewaySettings") 
         except BadInput:  # nothing is stored yet, or nothing stays
             return ()
         with closing(kept):
-            return apply_retention(kept, keep, now, began, quota).lines
+            return apply_retention(kept, keep, now, began, quota, go_on).lines
 
     return apply
 
