@@ -6,8 +6,8 @@ Rules of this file
    so that a store can keep them as a delta against the version before.
 2. The last line counts the records and hashes the bytes before it, so that a truncated or changed file is detected.
 3. An export is a snapshot, and depends only on stored content: equal content gives equal bytes.
-4. Objects that follow from the journals in the file are left out: an import makes them again (see `derived_objects`). So each entry
-   tells its place in the order over all sessions, in which journals are followed.
+4. Objects that follow from the journals in the file are left out: an import makes them again (see `derived_objects`). Each
+   entry therefore has its place in the order over all sessions, in which an import follows the journals.
 """
 
 import base64
