@@ -12,7 +12,7 @@ class CacheVerdictNote:
     """A pause showed whether the provider keeps a cache entry that pagein rests on.
 
     model: name of the model.
-    practice: `hour`, an entry of one hour behind a prefix of five minutes; `keep_alive`, that of a keep-alive request.
+    practice: `hour`, an entry of one hour after a prefix of five minutes; `keep_alive`, that of a keep-alive request.
     held: whether the first request after the pause read the entry.
     at: time of that request, in seconds since 1970.
     anchored, read: tokens of the entry, and tokens read.

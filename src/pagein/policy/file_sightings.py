@@ -7,7 +7,7 @@ Rules of this file
 2. Every other text that differs from the text before is a change that no call explains; but if a call changed the file in a
    way that did not prove its text, it is only what was seen.
 3. The text that the file has now is told last, also if it is an old one that came back.
-4. A file changes before its call is journaled. So a text that shows what a call made of the file is told behind the call.
+4. A file changes before its call is journaled. So a text that shows what a call made of the file is told after the call.
 """
 
 import hashlib
@@ -103,5 +103,5 @@ def untold(told: ToldContent, looks: Sequence[FileLook]) -> list[tuple[SightingO
 
 
 def _time_of(look: FileLook, edits: Sequence[ToldEdit]) -> float:
-    """Return the time of a look, behind the edits that it shows."""
+    """Return the time of a look, after the edits that it shows."""
     return max([look.at, *(one.at + _AFTER for one in edits if one.at >= look.at and one.is_in(look))])

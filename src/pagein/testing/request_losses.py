@@ -310,7 +310,7 @@ def _curated(
     sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManner, preset: Preset, kind: CacheKind
 ) -> tuple[Sequence[float], Sequence[bool]]:
     """Return the cost up to each call, with the keep-alive request that goes out if no other call follows, and whether
-    each request of a known agent has recall tools that entered behind a request of which nothing was cached.
+    each request of a known agent has recall tools that entered after a request of which nothing was cached.
     """
     chosen = PRESETS[preset]
     residency = replace(chosen.residency, arguments=chosen.masked_in(chosen.arguments))

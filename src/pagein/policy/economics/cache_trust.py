@@ -2,7 +2,7 @@
 
 Two practices rest on documented behaviour that an upstream may lack (`CachePractice`):
 
-- `hour`: an anchor, one entry with the long TTL behind a prefix with the short one, outlives a pause;
+- `hour`: an anchor, one entry with the long TTL after a prefix with the short one, outlives a pause;
 - `keep_alive`: so does the anchor of a keep-alive request, because the request read the window in time.
 
 The first request after a pause between the two TTLs shows it: by then only the anchor can be read. A practice that failed

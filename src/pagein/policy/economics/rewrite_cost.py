@@ -24,7 +24,7 @@ BELOW = 0.97
 """Share of a price cliff under which a request counts as below it, as sizes are estimates."""
 HELD_BACK = 0.75
 DENSE = 2.0  # tool definitions take up to this many times the tokens that their bytes suggest
-CAUTION = 1.5  # sizes are estimates: hidden tokens behind the frontier have to be written again too
+CAUTION = 1.5  # sizes are estimates: hidden tokens after the frontier have to be written again too
 UNREPORTED = 4 / 3
 """Feared real tokens per estimated token before the provider has reported a count: three characters a token, not four.
 """

@@ -102,7 +102,7 @@ class BranchFold:
         return PooledBranch(PooledRequest(PoolFold(self.session).start()))
 
     def step(self, branch: PooledBranch, body: Body) -> PooledBranch:
-        """Return the state behind an entry."""
+        """Return the state after an entry."""
         if isinstance(body, RequestSent):
             return self._request(branch, body)
         note = body.note if isinstance(body, NoteEntry) else None

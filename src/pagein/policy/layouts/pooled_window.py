@@ -1,6 +1,6 @@
 """The window of the pooled layout: the contents and their places, from request to request.
 
-Contents stand behind the messages after which they became active. A content that is no longer active stays there until
+Contents stand after the messages after which they became active. A content that is no longer active stays there until
 taking it out pays, because everything behind it is then written again. What is shown does not change in between.
 
 Rules of this file
@@ -31,7 +31,7 @@ from pagein.policy.tiers.frozen_order import CacheTerms
 class PooledRules:
     """The choices of the pooled layout.
 
-    content: `kept`: contents stay where they are until taking them out pays. `current`: behind the conversation, in every
+    content: `kept`: contents stay where they are until taking them out pays. `current`: after the conversation, in every
         request, stand exactly the active contents.
     whole_below: results with fewer characters stand whole in the conversation.
     listed: whether the metadata pool lists `all` objects, or only those with a `known` content that no result of a call is.

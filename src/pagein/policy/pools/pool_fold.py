@@ -110,7 +110,7 @@ class PoolFold:
         return replace(START, folder=folder)
 
     def step(self, walk: PoolWalk, body: Body) -> PoolWalk:
-        """Return the walk behind an entry."""
+        """Return the walk after an entry."""
         if isinstance(body, MessageEntry):
             return self._message(walk, body.message)
         if isinstance(body, NoteEntry):
@@ -123,7 +123,7 @@ class PoolFold:
         return walk
 
     def walk(self, bodies: Iterable[Body], folder: str = "") -> PoolWalk:
-        """Return the walk behind a whole branch."""
+        """Return the walk after a whole branch."""
         walk = self.start(folder)
         for body in bodies:
             walk = self.step(walk, body)

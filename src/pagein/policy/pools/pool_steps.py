@@ -7,7 +7,7 @@ Rules of this file
 3. Active stays what a recent call showed, what a hand activated lately, and what is pinned. Everything else leaves by
    itself, so the active content is bounded whatever the model does.
 4. What a hand put away comes back when it is read, activated or pinned, and never by itself.
-5. Each change is told once, behind the last message.
+5. Each change is told once, after the last message.
 """
 
 from collections.abc import Iterable
@@ -207,7 +207,7 @@ def count_message(state: PoolState, *, is_answer: bool) -> PoolState:
 
 
 def note_request(state: PoolState) -> PoolState:
-    """Record that a request showed the messages so far. Later news stand behind later messages."""
+    """Record that a request showed the messages so far. Later news stand after later messages."""
     return state if state.ahead else replace(state, ahead=2)
 
 

@@ -54,7 +54,7 @@ class KeepAlivePagein(PageinPolicy):
         self._rewrite: ShortRewrite | None = None
         self._fresh, self._rewrites = 0.0, False
         self.exposable = 0.0  # tokens at the end of the request about to be sent that may have the short TTL alone
-        self._uncached = 0.0  # tokens behind the last breakpoint of the request
+        self._uncached = 0.0  # tokens after the last breakpoint of the request
         self._model: str | None = None
         self._front = recording.floor[0]
         self.course = Course()
@@ -165,7 +165,7 @@ class KeepAlivePagein(PageinPolicy):
         if is_over and cache_keepalive.is_covered(self.lease, self.lifetimes, in_hand + self.reserve):
             return False
         answer = sum(block.chars for block in answered) / self._ratio
-        # a keep-alive request also writes what stands behind the last breakpoint
+        # a keep-alive request also writes what stands after the last breakpoint
         return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer + self._uncached, self.reserve)
 
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
@@ -173,7 +173,7 @@ class KeepAlivePagein(PageinPolicy):
         self.course.kept_alive.add(sized.call.index)
         self._was_bridged = True
         self.lease = cache_keepalive.lease_after_keepalive(self.lease, self.lifetimes, at, cost)
-        # it wrote the whole prompt to the cache, also what the request showed behind its last breakpoint
+        # it wrote the whole prompt to the cache, also what the request showed after its last breakpoint
         self._session.note(CachedPrefixNote(self.lease.lifetime, kept=len(self.course.kept_alive)))
 
 
