@@ -142,7 +142,7 @@ class KnownTexts:
         return replace(self, doubts=self.doubts + 1)
 
     def told(self, message: Message) -> "KnownTexts":
-        """Return the same contents after a message, with those in doubt whose files its texts name beside results.
+        """Return the contents after a message. Contents of files that its texts name beside results are in doubt.
 
         By such a text, a client reports that a file changed, and from then on treats the changed file as shown.
         """

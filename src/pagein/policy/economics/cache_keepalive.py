@@ -73,7 +73,7 @@ class Lifetimes:
         return self.write_long if lifetime > self.short else self.write
 
     def keepalive_price(self, tokens: float, answer: float = 0.0) -> float:
-        """Return the price of a keep-alive request for a window of this size and the answer behind.
+        """Return the price of a keep-alive request for a window of this size and the answer after it.
 
         Where nothing is known of the provider, the window may be written anew.
         """
@@ -206,7 +206,7 @@ class Request:
 def feared_with(
     lease: CacheLease, lifetimes: Lifetimes, at: float, size: float, new: float, *, rewritten: bool
 ) -> float:
-    """Return the cost of pauses since the last anchor on average, one after this request included, in BIT."""
+    """Return the average cost of pauses since the last anchor, including a pause after this request, in BIT."""
     exposed = max(size - (0.0 if rewritten else lease.anchored_tokens(at)), new)
     before = 0.0 if rewritten else lease.feared
     return before + lease.pause_rate * (lifetimes.write - lifetimes.read) * exposed

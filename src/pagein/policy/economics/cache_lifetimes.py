@@ -178,7 +178,7 @@ class ShortRewrite:
         return self.lifetimes.write
 
     def is_covered(self, cost: float, gain: float) -> bool:
-        """Return whether the savings that a rewrite leaves in hand pay for all that a pause behind it may lose.
+        """Return whether the savings left after a rewrite pay for the whole loss of a pause after it.
 
         cost: what the rewrite may cost, in BIT. gain: tokens that leave.
         """

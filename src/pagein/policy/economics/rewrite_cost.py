@@ -266,7 +266,7 @@ def pays(rent: float, cost: float, moment: Moment, economics: Economics, account
 
 
 def in_hand(account: Account, economics: Economics) -> float:
-    """Return the BIT that may be risked: savings in the window and besides, and a share of the bill."""
+    """Return the amount that may be risked, in BIT: savings in the window and elsewhere, and a share of the bill."""
     return account.saved + economics.aside + economics.share * account.bill
 
 

@@ -80,7 +80,7 @@ class PooledBranch:
         return any(shown.id in objects for shown in self.window.shown)
 
     def told_behind(self, number: int) -> tuple[str, ...]:
-        """Return the texts behind a message: news, then contents. number: of the message, from 1."""
+        """Return the texts after a message: news, then contents. number: of the message, from 1."""
         news, texts = self.window.news.get(str(number)), self.state.walk.texts
         contents = (content_text(one.id, texts[one.version]) for one in self.window.shown if one.behind == number)
         return (*(() if news is None else (news,)), *contents)

@@ -42,7 +42,7 @@ def is_locked(one: PooledObject) -> bool:
 
 
 def index_object(state: PoolState, found: PooledObject) -> PoolState:
-    """Add what was found of an object to the index.
+    """Add a sighting of an object to the index.
 
     An object that is active in another version shows the new one, or leaves if that has no text.
     """
@@ -155,7 +155,7 @@ def note_call(
     *,
     used: Iterable[str] = (),
 ) -> PoolState:
-    """Make what a call showed active, and let go what is not recent any more.
+    """Activate the objects that a call showed, and deactivate those that are no longer recent.
 
     shown: objects whose content the call showed: its own output, or a file that it read.
     used: objects that it changed. They stay if they are active, and do not become so.

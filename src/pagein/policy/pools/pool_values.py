@@ -95,7 +95,7 @@ class ActiveContent:
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:
-    """A change of state, to be told at the end of the prompt.
+    """A change of state, to be reported at the end of the prompt.
 
     behind: number of messages of the conversation before the place where it is told: after the first message of the user's
         side that no request showed yet. Later requests tell it there, too. A layout tells it after all results of an answer.
