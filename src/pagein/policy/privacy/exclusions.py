@@ -132,14 +132,9 @@ def _is_change_of_files(call: ToolCall) -> bool:
 def keys_in(text: str) -> tuple[PrivateSpan, ...]:
     """Return the spans of the keys in a text, in order, without overlap."""
     raw = text.encode("utf-8", "surrogatepass")
-    words, shapes = words_of_shapes()
-    likely: Collection[Shape] = dict.fromkeys(shapes[place] for place in words.Match(raw) or ())
-    if len(raw) * len(likely) > _WORTH_ONE_LOOK:
-        likely = [SHAPES[place] for place in expressions_of_shapes().Match(raw) or ()]
-    spans = sorted({span for shape in likely for span in _spans(shape, raw)}) if likely else []
     found: list[PrivateSpan] = []
     end = -1
-    for start, stop, name in spans:
+    for start, stop, name in _all_spans(raw):
         if start < end:
             if stop > end:
                 found[-1] = PrivateSpan(found[-1].start, stop, found[-1].shape)
@@ -148,6 +143,19 @@ def keys_in(text: str) -> tuple[PrivateSpan, ...]:
         found.append(PrivateSpan(start, stop, name))
         end = stop
     return tuple(found if len(raw) == len(text) else _in_characters(raw, found))
+
+
+def holds_keys(raw: bytes) -> bool:
+    """Return whether a text, given in UTF-8, has keys."""
+    return bool(_all_spans(raw))
+
+
+def _all_spans(raw: bytes) -> list[tuple[int, int, str]]:
+    words, shapes = words_of_shapes()
+    likely: Collection[Shape] = dict.fromkeys(shapes[place] for place in words.Match(raw) or ())
+    if len(raw) * len(likely) > _WORTH_ONE_LOOK:
+        likely = [SHAPES[place] for place in expressions_of_shapes().Match(raw) or ()]
+    return sorted({span for shape in likely for span in _spans(shape, raw)})
 
 
 def _spans(shape: Shape, raw: bytes) -> Iterator[tuple[int, int, str]]:
