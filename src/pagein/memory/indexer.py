@@ -166,7 +166,8 @@ class Indexer:
             return dropped
 
     def make_again(self, store: ForgettingStore, dropped: RemadeObjects) -> bool:
-        """Make dropped objects again, up to the place that was followed. Return whether they are what following all journals again gives.
+        """Make dropped objects again, up to the place that was followed. Return whether they equal the objects made by
+        following all journals again.
 
         If not, all objects were dropped.
         """

@@ -188,10 +188,7 @@ class SqlObjects(SqlBlobs):
         last = 0
         while page := self.log(last, 1_000):
             last = page[-1].sequence
-            for version in page:
-                needed.update(version.additional.values())
-                if version.content_hash is not None:
-                    needed.add(version.content_hash)
+            needed.update(*(version.contents for version in page))
         return iter(sorted(needed))
 
     def _versions(self, wanted: str, *values: object) -> Sequence[Version]:
