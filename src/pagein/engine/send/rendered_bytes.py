@@ -65,8 +65,6 @@ def check_bytes(call: PendingCall, made: Bytes, *, decided: bool) -> None:
 
     decided: True if a decision changed the request; a small request is then checked as a whole.
     """
-    if made.body is call.original:
-        return
     whole = decided and len(made.body) <= _CHECKED_WHOLE
     fields = call.envelope.fields if made.fields is None else made.fields
     ours, theirs = (0, 0) if whole else made.news
