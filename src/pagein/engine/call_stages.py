@@ -276,16 +276,16 @@ class CallStages:
         if terms is None or not terms.exposable or call.shown_once is not None or call.is_pooled or call.changes:
             return call
         share = terms.exposable / terms.behind if terms.behind > 0 else 0.0
-        split = cache_breakpoints.place_to_split(call.pending.envelope, call.made.items, share)
+        split = cache_breakpoints.place_to_split(call.made.request(call.pending.envelope), share)
         return call if split is None else replace(call, terms=terms.split_at(split[0]), split=split)
 
     def _reading_own_entry(self, call: RequestCall, parent: EntryId) -> BreakpointChoice:
         """Return a breakpoint where the last request to this model ended in front of results that it showed once."""
-        pending, items = call.pending, call.made.items
-        shown = calls_shown_last(self._log.journal, self._index.heads, parent, pending.head.model)
-        reads = cache_breakpoints.place_in_front(items, shown[0]) if shown and self._changes_marks else None
+        made = call.made
+        shown = calls_shown_last(self._log.journal, self._index.heads, parent, call.pending.head.model)
+        reads = cache_breakpoints.place_in_front(made.items, shown[0]) if shown and self._changes_marks else None
         wanted = AS_THE_CLIENT if reads is None else BreakpointChoice(reads=reads)
-        return cache_breakpoints.choice_that_fits(wanted, pending.envelope, items)
+        return cache_breakpoints.choice_that_fits(wanted, made.request(call.pending.envelope))
 
     def validate_request(self, call: RequestCall) -> RequestCall:
         """Check the final bytes against the provider's rules, and journal their cache breakpoints. Raises HostError."""

@@ -32,8 +32,9 @@ from pagein.engine.log.backlog import Fact, UndecidedRequest
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import NO_FACTS, PendingCall, RequestFacts
-from pagein.engine.send.outgoing_body import Bytes, thoughtless
+from pagein.engine.send.outgoing_body import thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.engine.send.rendered_bytes import Bytes
 from pagein.engine.send.request_call import DecisionClaim, GivenUp, prepared_request
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
