@@ -55,6 +55,7 @@ class Economics:
     entrance: tokens of tools that enter for good with the first rewrite.
     reported: tokens of the last request, as the provider reported them, where the prompt prefix is written again too;
         0 if unknown.
+    sure_from: the least tokens in front of a rewrite that are surely read as before (`policy.economics.written_parts`).
     """
 
     read: float = 0.1
@@ -74,6 +75,7 @@ class Economics:
     front: tuple[float, float] | None = None
     entrance: float = 0.0
     reported: int = 0
+    sure_from: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,8 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
     """
     if is_cold(moment, economics):
         return 0.0
-    keeps_front = economics.keeps_front and moment.floor + moment.scale * before >= economics.least
+    in_front_of_it = moment.floor + moment.scale * before
+    keeps_front = economics.keeps_front and in_front_of_it >= max(economics.least, economics.sure_from)
     behind = max(0, moment.size - (before if keeps_front else 0) - gain - moment.new)
     steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW, gain) else 1.0
     again = economics.write - economics.read + (economics.uncached or 0.0)
