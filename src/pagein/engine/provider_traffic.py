@@ -308,8 +308,7 @@ class Traffic:
                 terms, usage, rewritten=prepared.rewrites, messages=prepared.sent_messages
             )
             self._owe(prepared, note_of(held))
-            model = self._index.heads[entry].model
-            leases.share_savings(held, terms, model, entry)
+            leases.share_savings(held, terms, (model := self._index.heads[entry].model), entry)
             if not prepared.rewrites and not prepared.changed_by_client:
                 verdict = cache_ttl.verdict_of(terms, usage, model) or verdict
             keep = leases.due(held, terms, usage, model, entry)
