@@ -28,7 +28,8 @@ from pagein.model.objects import ObjectId
 from pagein.model.store_inventory import session_name
 from pagein.model.text_removal import Retold
 from pagein.model.versions import Version
-from pagein.policy.privacy.erasure import FORGOTTEN, SHORTEST, finder, forms_of, is_gone, retold, texts_in, tombstone
+from pagein.policy.privacy.erased_texts import FORGOTTEN, tombstone
+from pagein.policy.privacy.erasure import SHORTEST, finder, forms_of, is_gone, retold, texts_in
 from pagein.policy.privacy.exclusions import words_of_block
 from pagein.ports import ForgettingStore
 from pagein.store.search.sqlite_index import SUFFIX, empty_sqlite_index

@@ -9,7 +9,8 @@ class Tombstone:
 
     digest: of the text, keyed with the secret of the store.
     chars: length of the text.
-    beginning: keyed fingerprint of the first characters, to find candidate places in one pass.
+    beginning: to find candidate places in one pass: a sealed anchor, below 0, or a keyed fingerprint of the first characters
+      (`policy/privacy/erased_texts.py`).
     """
 
     digest: str

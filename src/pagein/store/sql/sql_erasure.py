@@ -64,7 +64,8 @@ class SqlErasure(SqlBlobs):
         with self._database.open_writer() as rows:
             for one in tombstones:
                 rows.execute(
-                    "INSERT INTO tombstone(digest, chars, beginning) VALUES(?, ?, ?) ON CONFLICT DO NOTHING",
+                    """INSERT INTO tombstone(digest, chars, beginning) VALUES(?, ?, ?)
+                       ON CONFLICT(digest) DO UPDATE SET beginning = excluded.beginning""",  # an earlier pagein made no anchor
                     (one.digest, one.chars, one.beginning),
                 )
             rows.execute("UPDATE forgetting SET count = count + 1")
