@@ -1,7 +1,7 @@
 """Erase a text from a store and from the files beside the store, then search every byte to prove the erasure.
 
 Steps, in this order: rewrite the store, set tombstones and drop the objects made from journals, in one transaction; make these objects
-again from the rewritten journals, so that nothing derived from an erased text stays; clean freed pages and the write-ahead log; empty the search
+again from the rewritten journals, in short transactions, so that nothing derived from an erased text stays; clean freed pages and the write-ahead log; empty the search
 index, which is rebuilt from the remaining content; rewrite the logs of operations; read everything again.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from pagein.errors import BadInput, BadName, NotRecallable, StoreError
-from pagein.memory.indexer import Indexer, RemadeObjects
+from pagein.memory.indexer import Indexer
 from pagein.model.codec import decode_entry, decode_message
 from pagein.model.derived_versions import is_derived
 from pagein.model.entries import Entry, EntryId, MessageEntry, NoteEntry
@@ -109,17 +109,14 @@ def forget_texts(
     with store.exclusive():
         store.bury(tombstone(text, key) for text in texts)
         indexer = Indexer(store)
-        dropped: list[RemadeObjects | None] = []
+        dropped: list[bool] = []
         told = store.retell(
             key, finder(texts, shortened=True), lambda sessions: dropped.append(indexer.drop_of(store, sessions))
         )
-        tell(_MAKING)
-        for one in dropped:
-            if one is not None:
-                indexer.make_again(store, one)
-        if any(one is None or one.sessions for one in dropped):
+        if any(dropped):
             drop_unneeded(store)  # what the objects were before tells the hash of the erased text
         _begin_anew(store, told)
+    tell(_MAKING)
     indexer.catch_up()
     _count(done, told)
     tell(_CLEANING)

@@ -9,7 +9,7 @@ from pagein.model.links import LastingLink
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
-from pagein.model.text_removal import PrivateSpan, Retold, SessionGroup, Tombstone
+from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
 from pagein.model.writes import Write
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore
 
@@ -133,13 +133,6 @@ class ForgettingStore(WholeStore, Protocol):
         """Erase everything said in a session, and its evicted results.
 
         Content needed by other sessions stays for them.
-        """
-        ...
-
-    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
-        """Return a group with these sessions, to be followed again together.
-
-        None if a person or another writer has a part in its objects, so that its journals alone do not tell them.
         """
         ...
 

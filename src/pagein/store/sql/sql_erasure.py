@@ -16,7 +16,7 @@ from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.derived_versions import ORDER_REASONS
 from pagein.model.names import ContentHash
 from pagein.model.objects import StoredObject
-from pagein.model.text_removal import PrivateSpan, Retold, SessionGroup, Tombstone
+from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
 from pagein.model.values import Fields, canonical, frozen_fields, parse_fields
 from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
@@ -40,7 +40,6 @@ from pagein.store.sql.sql_holders import (
     entry_places,
     load_lines,
     objects_of_sessions,
-    sessions_together,
     versions_with,
 )
 from pagein.store.sql.sql_journals import change_line, remove_blob
@@ -88,10 +87,6 @@ class SqlErasure(SqlBlobs):
             for old in [ContentHash(old) for old in names]:
                 remove_blob(rows, old)
         return done
-
-    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
-        with self._database.open_reader() as rows:
-            return sessions_together(rows, sessions)
 
     def drop_objects_of_sessions(self, sessions: Collection[str]) -> None:
         with self._database.open_writer() as rows:
