@@ -10,7 +10,7 @@ import fcntl
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -37,6 +37,8 @@ from pagein.store.upkeep.collection import drop_unneeded
 
 TELLING: Final = 40
 """Minimum length, in characters, of a session's text to get a tombstone. Shorter texts are common, and would be withheld in other sessions."""
+_UNNEEDED: Final = "memory.unneeded"
+"""Name under which the store keeps that contents of erased objects may be left, should this process die."""
 _SIDES: Final = ("", "-wal", "-shm", "-journal")
 _CHUNK: Final = 1 << 20
 _PAGE: Final = 500
@@ -106,18 +108,23 @@ def forget_texts(
     done = ErasureReport(len(texts))
     key = store.secret()
     tell(_LOOKING)
+    indexer, finds = Indexer(store), finder(texts, shortened=True)
+
+    def drop(sessions: Collection[str] | None) -> bool:
+        if sessions is None or sessions:
+            store.set_layer(_UNNEEDED, 0, "objects")
+        return indexer.drop_of(store, sessions)
+
+    holders = store.find_holders(finds)  # takes longest, and keeps nobody waiting
     with store.exclusive():
+        told = store.retell(key, finds, drop, holders)
         store.bury(tombstone(text, key) for text in texts)
-        indexer = Indexer(store)
-        dropped: list[bool] = []
-        told = store.retell(
-            key, finder(texts, shortened=True), lambda sessions: dropped.append(indexer.drop_of(store, sessions))
-        )
-        if any(dropped):
-            drop_unneeded(store)  # what the objects were before tells the hash of the erased text
         _begin_anew(store, told)
     tell(_MAKING)
     indexer.catch_up()
+    if (store.layer(_UNNEEDED) or (0, ""))[1]:
+        drop_unneeded(store)  # what the objects were before tells the hash of the erased text
+        store.set_layer(_UNNEEDED, 0, "")
     _count(done, told)
     tell(_CLEANING)
     _clean(store, done, file, log, texts)

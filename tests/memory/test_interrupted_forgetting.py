@@ -126,6 +126,7 @@ def test_the_objects_are_made_again_in_many_transactions(told: Path, tmp_path: P
 
     with closing(WatchedStore(path)) as store:
         erasure.forget_texts(store, (SAID,), path, tmp_path / "log")
-        assert len(reached) > 3
-        assert reached[:-1] == sorted(reached[:-1])
+        places = [one for one in reached if one > 0]
+        assert len(places) > 3
+        assert places == sorted(set(places))
         assert check_store(store).findings == []

@@ -24,7 +24,7 @@ from pagein.engine.log.journal import entry_name
 from pagein.memory.file_sightings import write_sighting
 from pagein.memory.object_orders import carry_out
 from pagein.memory.object_writer import IndexedStore, ObjectWriter
-from pagein.memory.remade_objects import RemadeObjects, fixed_facts, forget_remade
+from pagein.memory.remade_objects import STANDING, RemadeObjects, fixed_facts, forget_remade
 from pagein.memory.session_index import SessionIndex
 from pagein.memory.session_machines import SessionMachines
 from pagein.model.derived_versions import DERIVED, FILES, ORDERS
@@ -43,6 +43,8 @@ _OWN: Final = "pagein."
 """Beginning of the names of pagein's own journals, which are no sessions."""
 _AT_ONCE: Final = 64
 """Entries followed in one transaction, at most."""
+_DROPPED: Final = 100
+"""Objects dropped in one transaction, at most."""
 _LONGEST_TURN: Final = 0.02
 """Seconds after which a transaction ends."""
 _PAGE: Final = 1_000
@@ -136,11 +138,11 @@ class Indexer:
             return self._drop_from(store)
 
     def drop_of(self, store: ForgettingStore, sessions: Collection[str] | None) -> bool:
-        """Drop the objects of sessions with entries that change, and of those that depend on them; `catch_up` makes them again.
+        """Have `catch_up` drop the objects of sessions with entries that change, and of those that depend on them, and make them again.
 
         store: the same store. sessions: None for all
 
-        All objects are dropped if it is not known what depends on them. Return whether any were.
+        If it is not known what depends on them, all objects are dropped at once. Return whether those of these sessions wait to be.
         """
         meant = {one for one in sessions or () if is_session(one) or one in (FILES, ORDERS)}
         if sessions is not None and not meant:
@@ -150,20 +152,23 @@ class Indexer:
             group = store.sessions_together(meant) if is_partial and meant.isdisjoint((FILES, ORDERS)) else None
             if group is None or not group.sessions.isdisjoint((FILES, ORDERS)):
                 self._drop_from(store)
-                return True
+                return False
             if not group.objects:
                 return False
-            remade = RemadeObjects(group.sessions, fixed_facts(store, group), self._place())
-            store.drop_objects_of_sessions(group.sessions)
-            remade.save(store)
+            RemadeObjects(group.sessions, fixed_facts(store, group), self._place(), STANDING).save(store)
             self._forget_states()
             return True
 
     def _make_some_again(self, remade: RemadeObjects) -> int:
-        """Follow entries again whose objects were dropped, and return the number of places that were passed, at least 1.
+        """Drop objects, or follow entries again whose objects were dropped. Return the number of both, at least 1.
 
         If the objects are not what they were, all are dropped: others were made with what the first ones were.
         """
+        if remade.place == STANDING:
+            dropped = self._store.drop_objects_of_sessions(remade.sessions, _DROPPED)
+            if dropped < _DROPPED:
+                replace(remade, place=0).save(self._store)
+            return max(dropped, 1)
         passed, place, followed = 0, remade.place, dict.fromkeys(remade.sessions, False)
         readers: dict[str, Iterator[Placed]] = {}
         deadline = time.monotonic() + _LONGEST_TURN
@@ -204,7 +209,7 @@ class Indexer:
     def behind(self) -> int:
         """Return the number of places that are not followed yet."""
         remade = RemadeObjects.load(self._store)
-        place = self._place() if remade is None else remade.place
+        place = self._place() if remade is None else max(remade.place, 0)
         return max(0, self._store.last_place() - place) if remade or self._store.places(place, 1) else 0
 
     def _place(self) -> int:

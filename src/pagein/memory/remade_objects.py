@@ -14,6 +14,7 @@ from pagein.model.text_removal import SessionGroup
 from pagein.model.values import canonical
 from pagein.ports import LayerStore, ObjectStore
 
+STANDING: Final = -1
 _NAME: Final = "memory.again"
 
 
@@ -23,13 +24,13 @@ class RemadeObjects:
 
     sessions: whose objects.
     digest: of what must not change: their ids, and nicknames and links of the notes among them (see `fixed_facts`).
-    last: place of the last entry to follow again. place: of the last one that was.
+    last: place of the last entry to follow again. place: of the last one that was; `STANDING` while objects are still to be dropped.
     """
 
     sessions: frozenset[str]
     digest: str
     last: int
-    place: int = 0
+    place: int
 
     @classmethod
     def load(cls, store: LayerStore) -> Self | None:

@@ -1,5 +1,6 @@
 """Values for the removal of private texts: their places, and the trace of an erased text."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -37,6 +38,24 @@ class SessionGroup:
     sessions: frozenset[str]
     objects: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextHolders:
+    """What holds a text, among what is stored up to some places.
+
+    blobs: hashes of contents. entries: places, with their sessions. versions: sequences, with their sessions.
+    last: the last numbers of blobs, entries and versions that were looked at, each.
+    orders: number of orders to forget that had been carried out.
+    unread: what could not be read, in words.
+    """
+
+    blobs: tuple[str, ...] = ()
+    entries: Mapping[int, str] = field(default_factory=dict)
+    versions: Mapping[int, str | None] = field(default_factory=dict)
+    last: tuple[int, int, int] = (-1, -1, -1)
+    orders: int = 0
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

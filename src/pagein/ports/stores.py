@@ -218,6 +218,13 @@ class LayerStore(Protocol):
         """
         ...
 
+    def drop_objects_of_sessions(self, sessions: Collection[str], most: int) -> int:
+        """Delete objects with a version that follows from the journal of one of some sessions, and return their number.
+
+        most: how many. Their blobs stay.
+        """
+        ...
+
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
         """Delete every object whose versions have only these writers, and return the number of deleted objects.
 

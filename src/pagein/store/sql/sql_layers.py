@@ -5,7 +5,7 @@ from typing import Final
 
 from pagein.model.text_removal import SessionGroup
 from pagein.store.sql.sql_blobs import SqlBlobs
-from pagein.store.sql.sql_holders import sessions_together
+from pagein.store.sql.sql_holders import objects_of_sessions, sessions_together
 from pagein.store.sql.sql_removal import drop_documents, drop_versions
 from pagein.store.sql.sql_rows import decode_text, encode_text
 from pagein.store.sql.sql_versions import SESSION
@@ -43,6 +43,12 @@ class SqlLayers(SqlBlobs):
     def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
         with self._database.open_reader() as rows:
             return sessions_together(rows, sessions)
+
+    def drop_objects_of_sessions(self, sessions: Collection[str], most: int) -> int:
+        with self._database.open_writer() as rows:
+            numbers = objects_of_sessions(rows, sessions)[:most]
+            drop_documents(rows, numbers)
+        return len(numbers)
 
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
         meant = " OR ".join("writer = ?" if reason is None else "(writer = ? AND reason = ?)" for _, reason in writers)

@@ -19,12 +19,13 @@ from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.values import Value, place_order
-from pagein.model.version_hash import SealedDraft, decode_content, value_of
+from pagein.model.version_hash import SealedDraft, additional_in, decode_content, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write, Written, fields_match, keys_of
 from pagein.store.rules.reference_target import resolve_reference, target_of
 from pagein.store.rules.write_rules import AppendVersion, RememberedAnswer, WriteFacts, decide
 from pagein.store.sql.lookup_pairs import join_pairs
+from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.packed_references import pack_references, stored_references
 from pagein.store.sql.pinned_texts import note_pin
 from pagein.store.sql.sql_answers import (
@@ -35,11 +36,11 @@ from pagein.store.sql.sql_answers import (
     put_answer,
 )
 from pagein.store.sql.sql_backlinks import references_to
-from pagein.store.sql.sql_blobs import SqlBlobs, load_blob, put_blob, raw
+from pagein.store.sql.sql_blobs import SqlBlobs, hash_of_name, load_blob, put_blob, raw
 from pagein.store.sql.sql_lookups import drop_unused_keys, put_keys
 from pagein.store.sql.sql_queries import conditions, with_stored_names
 from pagein.store.sql.sql_references import put_links_again, put_references, reference_in
-from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 from pagein.store.sql.sql_versions import (
     IN_SEGMENT,
     merge_records,
@@ -47,6 +48,7 @@ from pagein.store.sql.sql_versions import (
     select_versions,
     shorten_sessions,
     version_in,
+    with_records,
     writer_number,
 )
 from pagein.store.sql.target_keys import target_key
@@ -54,6 +56,7 @@ from pagein.store.sql.target_keys import target_key
 _STEP: Final = 16
 """Distance of delta bases: every 16th version is a delta against the 16th version before it, so that delta chains stay short."""
 _AT_ONCE: Final = 500
+_RECORDS: Final = "SELECT sequence, content_hash, record FROM version WHERE sequence > ? ORDER BY sequence LIMIT ?"
 _NUMBER, _AT = 1, 2
 """Places of these columns in a row of a version."""
 _PACKING: Final = (merge_records, pack_references, move_answers, shorten_sessions, drop_unused_keys, join_pairs)
@@ -186,13 +189,17 @@ class SqlObjects(SqlBlobs):
     def contents(self) -> Iterator[ContentHash]:
         needed: set[ContentHash] = set()
         last = 0
-        while page := self.log(last, 1_000):
-            last = page[-1].sequence
-            for version in page:
-                needed.update(version.additional.values())
-                if version.content_hash is not None:
-                    needed.add(version.content_hash)
+        while page := self._page_of_records(last):
+            last = int(page[-1][0])
+            for _, content, stored in page:
+                needed.update(additional_in(unpack_record(stored)))
+                if content is not None:
+                    needed.add(hash_of_name(content))
         return iter(sorted(needed))
+
+    def _page_of_records(self, after: int) -> list[Row]:
+        with self._database.open_reader() as rows:
+            return with_records(rows, rows.execute(_RECORDS, (after, _AT_ONCE)).fetchall(), 0, 2)
 
     def _versions(self, wanted: str, *values: object) -> Sequence[Version]:
         with self._database.open_reader() as rows:
