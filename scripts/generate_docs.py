@@ -451,9 +451,9 @@ WIRES: dict[Api, str] = {
     "openai_responses": "Responses",
     "gemini_generate_content": "Gemini",
 }
-RULES_INTRO = """No request leaves that its provider would refuse. These are the reasons that are known, with the provider's own words
-where we have seen them (others are marked *ours*), `{...}` where they vary. `pagein.providers.wire` checks them, whole or
-by what is new in a request:
+RULES_INTRO = """pagein sends no request that its provider would refuse. These are the known reasons, in the provider's own words where we
+have seen them (others are marked *ours*), with `{...}` for variable parts. `pagein.providers.wire` checks whole requests, or
+only their new parts:
 
 ```python
 >>> from pagein.providers.wire import check_body
@@ -538,14 +538,14 @@ def _note_kind(kind: NoteKind) -> str:
     return f"| `{kind.name}` | {says} | `{kind.note.__name__}` | {'yes' if kind.has_words else ''} |"
 
 
-SETTINGS_INTRO = f"""They hold for `pagein.open`, `pagein serve` and `pagein replay` alike. Each key has a value from the last of these places that
-names it:
+SETTINGS_INTRO = f"""They apply to `pagein.open`, `pagein serve` and `pagein replay` alike. A key has its value from the last of these places that
+sets it:
 
 1. its default;
-2. the user's file: the one that `{VARIABLE}` names, else `{NAME}` in the folder for a user's configuration (`~/.config/pagein` on Linux);
+2. the user's file: the file named by `{VARIABLE}`, else `{NAME}` in the folder for a user's configuration (`~/.config/pagein` on Linux);
 3. `{NAME}` in the workspace;
 4. the environment: `PAGEIN_` and the key in capitals;
-5. options of a command, and arguments of `pagein.open`. `settings=` stands in place of all of the engine's keys.
+5. options of a command, and arguments of `pagein.open`. `settings=` replaces all keys of the engine.
 
 Files are TOML, the keys at the top:
 
@@ -554,8 +554,8 @@ keep_calls = 8
 excluded = ["*.secret"]
 ```
 
-A workspace's file comes from whoever wrote the workspace. Keys marked *yours* it cannot set. What cannot be is told with file, key and
-remedy when an engine or the gateway starts; nothing is passed over."""
+A workspace's file comes from the authors of the workspace, so it cannot set keys marked *yours*. An invalid setting is an error with file,
+key and remedy at the start of an engine or the gateway."""
 
 
 def settings() -> str:

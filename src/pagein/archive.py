@@ -142,9 +142,9 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
 def catch_up(archive: Archive, tell: "Progress | None" = None) -> str:
     """Bring the objects of a store up to its journals. Every command does so before an answer about objects.
 
-    tell: told of the progress
+    tell: called with the progress
 
-    Returns why objects are not up to date; "" if they are. A store that takes no writes answers with what it has.
+    Returns why the objects are not up to date; "" if they are. A read-only store answers with the objects that it has.
     """
     try:
         Indexer(archive.objects).save_open_chats(time.time(), tell=tell)  # noqa: TID251 - the rim reads the clock

@@ -10,7 +10,7 @@ Rules of this file
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,7 +19,7 @@ from pagein.memory.indexer import Indexer
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.journal_notes import OtherNote
 from pagein.ports import JournalStore, WholeStore
-from pagein.store.upkeep.collection import DAY, Retention, collect, plan
+from pagein.store.upkeep.collection import DAY, Retention, collect, ended_sessions, plan
 
 RETENTION: Final = "pagein.retention"
 """Name of the journal of announcements."""
@@ -81,19 +81,25 @@ def announcement(store: JournalStore) -> Announcement:
 
 
 def apply_retention(
-    store: WholeStore, keep: float | None, now: float, began: float, quota: int | None = None
+    store: WholeStore,
+    keep: float | None,
+    now: float,
+    began: float,
+    quota: int | None = None,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> RetentionNews:
     """Announce the due sessions, and remove the sessions after their grace period. Raises StoreError.
 
     keep: seconds since its last use after which a session is removed; None for never
     now, began: the time, and the beginning of this process, in seconds since 1970
     quota: bytes; if the store takes more, the sessions that were not used for `IDLE` are removed too, the oldest first
+    go_on: called between two transactions, to wait for calls; returns whether to go on
     """
     idle = math.inf if keep is None else keep
     if quota is not None:
         idle = min(idle, IDLE)
     retention = Retention(idle=idle, keep=keep, quota=quota)
-    due = [one for one in plan(store, retention, now).sessions if one.touched is not None and one.touched < began]
+    due = [one for one in ended_sessions(store, retention, now) if one.touched is not None and one.touched < began]
     known = announcement(store).sessions
     told = {one.name: known.get(one.name, now + GRACE) for one in due}
     # an announcement made before the session was used again counts no more
@@ -103,7 +109,7 @@ def apply_retention(
     planned = None
     if ripe:
         Indexer(store).catch_up()
-        planned = collect(store, plan(store, retention, now, only=ripe))
+        planned = collect(store, plan(store, retention, now, only=ripe), go_on)
     removed = () if planned is None else tuple(one.name for one in planned.sessions)
     left = {name: at for name, at in told.items() if name not in removed}
     if left != known:

@@ -157,7 +157,7 @@ def reindex(
 ) -> dict[str, LayerReport]:
     """Drop layers over a store, and make them again. Returns what was done, by the name of the layer. Raises StoreError.
 
-    layers: all of them, each behind those that it is made from
+    layers: all layers; each follows the layers that it is made from
     name: the layer to make again; None for all. Raises BadInput for an unknown name
     """
     chosen = [layer for layer in layers if name in (None, layer.name)]

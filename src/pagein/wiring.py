@@ -59,7 +59,7 @@ def open(  # noqa: A001 -- users write pagein.open
     settings: None for the configured settings, from files and the environment (`settings.sources.load_config`)
     patience: seconds to wait for a busy store or an unreachable database; None for the store's own default
     children: opens a connection to child models, for `Session.query` and its like; None for the providers' own interfaces
-    given: settings by name, which win over the configured ones
+    given: settings by name; they override the configured settings
 
     Raises BadSetting, with file, key and remedy, for an invalid setting.
     """

@@ -1,7 +1,7 @@
 """HTTP clients of SDKs whose model calls go through the engine: a client around the SDK's own.
 
-The SDKs use `httpx`, or its successor `httpx2`, which has the same interface. Which one is told by the client that is given, so
-pagein depends on neither.
+The SDKs use `httpx`, or its successor `httpx2`, which has the same interface. The given client shows which library is in use,
+so pagein depends on neither.
 """
 
 import sys

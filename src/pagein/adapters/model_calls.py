@@ -1,4 +1,4 @@
-"""The model calls among the requests of an SDK, and their way to the engine."""
+"""Recognise the model calls among an SDK's requests, and send them through the engine."""
 
 import os
 import re
@@ -89,7 +89,7 @@ def names_of_ours(headers: Iterable[tuple[str, str]]) -> list[str]:
 def sent_headers(headers: Iterable[tuple[str, str]], *, again: bool = False) -> list[tuple[str, str]]:
     """Return the headers of a model call: without the length of the SDK's body, and with a request for plain bytes.
 
-    again: whether the request continues an answer; then it is a new one, without the idempotency key.
+    again: whether the request continues an answer; a continuation is a new call, so the idempotency key is dropped.
     """
     given = [(name, value) for name, value in headers if not is_ours(name)]
     dropped = ("content-length", "transfer-encoding", "accept-encoding", *(("idempotency-key",) if again else ()))

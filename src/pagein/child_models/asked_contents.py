@@ -3,8 +3,8 @@
 Rules of this file
 ------------------
 1. The first question about a content writes nothing: most contents are asked about once, and a write costs a quarter more.
-   The second one writes, the further ones read. Where the provider caches by itself, the first one writes already.
-2. Questions that come while one writes wait for it, because an entry can be read only when the answer that wrote it has begun.
+   The second question writes, later questions read. Where the provider caches by itself, already the first question writes.
+2. Questions that arrive during a write wait for it: a cache entry is readable only once the answer that wrote it has begun.
 3. Only hashes are held, and for as long as the provider keeps an entry. Thread-safe: operations have event loops of their own.
 """
 

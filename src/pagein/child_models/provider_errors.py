@@ -75,7 +75,7 @@ def child_error(problem: BaseException, model: str, sent: Collection[str] = ()) 
 
 
 def _is_unsent(problem: BaseException) -> bool:
-    """Return whether the connection was never made. The libraries wrap that error, each in its own."""
+    """Return whether the connection was never made. Each library wraps that error in an error of its own."""
     cause: BaseException | None = problem
     while cause is not None:
         if type(cause).__name__ in _UNSENT:

@@ -7,8 +7,8 @@ Rules of this file
    longer than `LONGEST_WAIT`.
 3. A question that stands behind its content shares that content with further questions: `asked_contents`. Such questions
    mark the end of the content, and wait while another one writes it.
-4. A child that goes on behind tool calls marks the end of its own content, too: writing it costs a quarter of reading it
-   anew, and each further turn then saves nine tenths. It pays if one child in four goes on again.
+4. A child that continues after tool calls also marks the end of its own content: the write costs a quarter of the input price,
+   and each later turn then saves nine tenths of it. That pays if one child in four continues again.
 """
 
 import asyncio

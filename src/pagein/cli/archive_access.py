@@ -1,4 +1,4 @@
-"""What the commands about stored objects share: the store that is meant, names of files, times, and output.
+"""Shared by the commands about stored objects: the chosen store, names of files, times, and output.
 
 Heavy imports are inside the functions, as in `cli`.
 """

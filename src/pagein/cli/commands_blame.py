@@ -52,7 +52,7 @@ def blame(
 ) -> None:
     """Show which session, turn and request wrote each line of a file last: agent, person, mixed or unknown.
 
-    It is unknown wherever the store cannot prove it. Nothing is written, into git or elsewhere.
+    A line whose writer the store cannot prove is `unknown`. Nothing is written, neither to git nor elsewhere.
     """
     if agent_trace + git_ai + as_json > 1:
         raise BadSetting("--json, --agent-trace and --git-ai are three forms of one answer; give one of them")

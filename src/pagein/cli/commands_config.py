@@ -36,7 +36,7 @@ def config(
         typer.Argument(metavar="KEY[=VALUE]", help="A setting to show, or to set.", show_default=False),
     ] = None,
     *,
-    unset: Annotated[bool, typer.Option("--unset", help="Take KEY out of the file.")] = False,
+    unset: Annotated[bool, typer.Option("--unset", help="Remove KEY from the file.")] = False,
     project: Annotated[
         bool, typer.Option("--project", help="Change pagein.toml of the workspace, not the user's own file.")
     ] = False,

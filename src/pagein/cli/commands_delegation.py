@@ -36,11 +36,9 @@ ChildModelName: TypeAlias = Annotated[
 ]
 Find: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--find", metavar="TEXT", help="A text, or /regex/: objects in which it does not stand are not asked about."
-    ),
+    typer.Option("--find", metavar="TEXT", help="A text, or /regex/: only objects that contain it are asked about."),
 ]
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many calls.")]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for consent to many calls.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 _DEFAULT_SESSION = "questions"
 # Name, help and example of each command.
@@ -48,16 +46,16 @@ _COMMANDS: Final[tuple[tuple["DelegationKind", str, str], ...]] = (
     (
         "query",
         (
-            "Ask a child model about stored objects, together.\n\n"
-            "It reads them in a window of its own. The answer is stored, with its evidence."
+            "Ask one child model about several stored objects together.\n\n"
+            "The child reads them in a window of its own. The answer is stored, with its evidence."
         ),
         'Example: pagein query pg-01234567-89abcdef -- "Which test failed first, and why?"',
     ),
     (
         "batch",
         (
-            "Ask one child model about each of many stored objects, with the same question.\n\n"
-            "Several are asked at the same time. The answers come in the order of the objects."
+            "Ask child models the same question about each of several stored objects.\n\n"
+            "Several run at the same time. The answers come in the order of the objects."
         ),
         (
             'Examples:\n\npagein batch pg-01234567-89abcdef pg-89abcdef-01234567 -- "Which errors are in it?"\n\n'

@@ -37,7 +37,7 @@ def doctor(
 ) -> None:
     """Check a setup from end to end: store, switch, gateway, providers, the configuration of agents, and a round trip.
 
-    Of the agents it reads environment and settings files, and changes nothing. No model is called: the round trip goes to a simulated provider in this process.
+    It reads the environment and the settings files of agents, and changes nothing. No model is called: the round trip goes to a simulated provider in this process.
 
     Exit status: 0 if nothing is wrong, notes included; 1 if something keeps the gateway from working (`wrong`); 2 for an option or a setting that cannot be used. A provider or a gateway that does not answer is a note if nothing uses it.
     """

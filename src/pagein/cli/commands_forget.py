@@ -45,15 +45,15 @@ def forget(
     *,
     session: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="All that was said in this session so far, and what was paged out of it."),
+        typer.Option(metavar="NAME", help="Everything said in this session so far, and all its evicted results."),
     ] = None,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take a text out of the store, its indexes and logs, for good.
+    """Erase a text from the store, its indexes and logs, for good.
 
-    What is left is a keyed digest, by which the text is known, and not stored, where it comes again. Sessions go on. Nobody can recall it.
+    A keyed digest remains, so that the text is not stored when it comes again. Sessions continue. Nobody can recall the text.
     """
     from pagein import erasure, wiring
 

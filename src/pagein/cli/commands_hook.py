@@ -45,8 +45,7 @@ def hook(
     """Answer a hook of an agent: block a call that would write pagein's own text into a file, and remember sessions.
 
     Reads the event as JSON on standard input. Before a tool is used, a call that would write a stub or a marker of pagein's
-    into a file is denied, with the remedy, as JSON on standard output. Before a compaction and at the end of a session, what
-    the session's transcript has is taken into the store. Whatever goes wrong lets the agent go on.
+    into a file is denied, with the remedy, as JSON on standard output. Before a compaction and at the end of a session, the session's transcript is imported into the store. After any failure the agent continues.
     """
     if agent != "claude-code":
         sys.stderr.write(f"pagein: there is no hook for {agent!r}; there is {list_agents(['claude-code'])}\n")

@@ -1,4 +1,4 @@
-"""The commands that tell an agent of pagein's MCP server, and take that back, registered by `cli`.
+"""The commands that add pagein's MCP server to an agent's configuration, and remove it. Registered by `cli`.
 
 Heavy imports are inside the commands, as in `cli`.
 """
@@ -35,7 +35,7 @@ AgentName: TypeAlias = Annotated[
         callback=agent_name,
     ),
 ]
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Make the change; else it is only shown.")]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Make the change. Otherwise it is only shown.")]
 ForProject: TypeAlias = Annotated[
     bool, typer.Option("--project", help="In the current folder's own file, for everyone who works in it.")
 ]
@@ -43,7 +43,7 @@ OverHttp: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--http",
-        help="Use the server of the running gateway, with its address and token, in place of one that the agent starts.",
+        help="Use the server of the running gateway, with its address and token, instead of a server that the agent starts.",
     ),
 ]
 _PI = "pi"
@@ -65,11 +65,11 @@ def install(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell an agent of pagein's MCP server (`pagein mcp`), in the agent's own configuration file.
+    """Add pagein's MCP server (`pagein mcp`) to an agent's configuration file.
 
-    Also says how the agent's requests pass the gateway, where they can. For pi, puts pagein's extension into pi's folder instead.
+    Also says how to send the agent's requests through the gateway, if that is possible. For pi, installs pagein's extension in pi's folder instead.
 
-    For Claude Code also the hooks that keep pagein's stubs and markers out of files, and its sessions in the store (`pagein hook`). Shows the change, and makes it with --yes. Everything else in the file stays as it is, comments and order included.
+    For Claude Code, also adds the hooks that keep pagein's stubs and markers out of files, and import its sessions (`pagein hook`). Only shows the change without --yes. Everything else in the file stays as it is, comments and order included.
     """
     command = _command(project=project)
     if http and (project or agent == _PI):
@@ -91,9 +91,9 @@ def install(
 
 
 def uninstall(agent: AgentName, *, project: ForProject = False, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Take out of an agent's configuration file what `pagein install` put in, byte for byte.
+    """Remove exactly what `pagein install` added to an agent's configuration file.
 
-    Shows the change, and makes it with --yes.
+    Only shows the change without --yes.
     """
     if agent == _PI:
         pi = _pi_installer(project=project)

@@ -25,8 +25,7 @@ def add_to(app: typer.Typer) -> None:
 def pi(store: Store = None) -> None:
     """Decide for pi's extension: reads, refreshes and what a request shows, on standard input and output.
 
-    pi's extension starts this command in the folder that pi works in; `docs/hosts/pi.md` shows how to install it. The
-    settings that begin with `pi_` say what it does.
+    pi's extension starts this command in the folder that pi works in; `docs/hosts/pi.md` shows how to install it. The settings that begin with `pi_` control it.
     """
     import time
 

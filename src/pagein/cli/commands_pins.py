@@ -24,7 +24,7 @@ Target: TypeAlias = Annotated[
         help="An object's id (pg-...), that of the tool call, or the name of a file; `pagein window` lists both ids.",
     ),
 ]
-Now: TypeAlias = Annotated[bool, typer.Option("--now", help="Have the next call open an epoch for it.")]
+Now: TypeAlias = Annotated[bool, typer.Option("--now", help="Open an epoch with the next call.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -48,12 +48,12 @@ def add_to(app: typer.Typer) -> None:
 def window(
     session: SessionName,
     *,
-    why: Annotated[bool, typer.Option("--why", help="Tell instead what left with each epoch, and why.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Show what left with each epoch, and why.")] = False,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the tool results in a session's window: whole, as a preview or as a stub, and what is wished for them."""
+    """List the tool results in a session's window: whole, as a preview or as a stub, with the orders about them."""
     from pagein import wiring
     from pagein.tools import pin_commands as commands
 
@@ -71,7 +71,7 @@ def pin(
     ] = None,
     *,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="Words that every window is to show, verbatim.")
+        str | None, typer.Option("--text", metavar="TEXT", help="A text that every window shows, verbatim.")
     ] = None,
     now: Now = False,
     workspace: Workspace = Path(),
@@ -80,7 +80,7 @@ def pin(
 ) -> None:
     """Keep a result in the window whatever its age, or a text through every epoch and compaction.
 
-    A result that is out comes back with the next epoch. The name of a file stands for every result that shows it.
+    An evicted result comes back with the next epoch. A file name means every result that shows the file.
     """
     from pagein import wiring
     from pagein.tools import pin_commands as commands
@@ -107,7 +107,7 @@ def unpin(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take back a pin or a veto: the result may leave again; the text is not shown anew any more."""
+    """Take back a pin or a veto: the result may leave again, or the text is no longer shown."""
     from pagein import wiring
     from pagein.tools import pin_commands as commands
 
@@ -126,7 +126,7 @@ def drop(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have a result leave the window with the next epoch, whatever its age. It can be recalled."""
+    """Evict a result with the next epoch, whatever its age. It can be recalled."""
     _touch("drop", session, target, now=now, workspace=workspace, store=store, as_json=as_json)
 
 
@@ -139,14 +139,14 @@ def restore(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have a result's own text take the place of its stub or preview with the next epoch."""
+    """Replace a stub or preview by the result's full text with the next epoch."""
     _touch("restore", session, target, now=now, workspace=workspace, store=store, as_json=as_json)
 
 
 def veto(
     session: SessionName, target: Target, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False
 ) -> None:
-    """Have a result never leave the window again."""
+    """Never evict this result again."""
     _touch("veto", session, target, now=False, workspace=workspace, store=store, as_json=as_json)
 
 
@@ -154,13 +154,13 @@ def epoch(
     session: SessionName,
     *,
     cancel: Annotated[
-        bool, typer.Option("--cancel", help="Take the order back, if no call has opened the epoch yet.")
+        bool, typer.Option("--cancel", help="Cancel the order, if no call has opened the epoch yet.")
     ] = False,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have the next call open an epoch, if anything may go or is to come back. It is paid for, whether it pays or not."""
+    """Open an epoch with the next call, if any result can leave or return. It opens even if it does not pay."""
     from pagein import wiring
     from pagein.tools import pin_commands as commands
 

@@ -29,7 +29,7 @@ def add_to(app: typer.Typer) -> None:
 def pool(session: SessionName, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False) -> None:
     """List the files and outputs known to a session, with the active ones marked.
 
-    A pooled window shows the active ones whole, and a line for each of the others.
+    A pooled window shows active objects whole, and the others as a line each.
     """
     from pagein import wiring
     from pagein.tools import pool_commands as commands
@@ -41,9 +41,9 @@ def pool(session: SessionName, *, workspace: Workspace = Path(), store: Store = 
 def activate(
     session: SessionName, target: Target, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False
 ) -> None:
-    """Have a session show an object whole: a file, or the output of a call. A file is read anew.
+    """Show an object whole in a session's window: a file, or the output of a call. A file is read again.
 
-    It leaves by itself some turns later, unless it is pinned (`pagein pin`).
+    It leaves some turns later, unless it is pinned (`pagein pin`).
     """
     from pagein import wiring
     from pagein.tools import pool_commands as commands
@@ -55,7 +55,7 @@ def activate(
 def deactivate(
     session: SessionName, target: Target, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False
 ) -> None:
-    """Have a session show an object as a line only. It loses its pin, and can be activated again."""
+    """Show an object only as a line in a session's window. It loses its pin, and can be activated again."""
     from pagein import wiring
     from pagein.tools import pool_commands as commands
 

@@ -36,21 +36,24 @@ def add_to(app: typer.Typer) -> None:
 
 def provider(  # noqa: PLR0913 - a command has as many options as it has
     *,
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65_535, help="0: any that is free.")] = 0,
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65_535, help="0: any free port.")] = 0,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     script: Annotated[
         Path | None,
         typer.Option(
             "--script",
             metavar="FILE.json",
-            help="What is answered: a list of turns, or named lists that prompts choose by SCRIPT@name.",
+            help="The answers: a list of turns, or named lists that prompts choose by SCRIPT@name.",
             show_default="scripts in prompts only",
         ),
     ] = None,
     api: Annotated[
         list[str] | None,
         typer.Option(
-            "--api", metavar="NAME", help=f"Speak only this: {', '.join(FORMATS)}; several times.", show_default="all"
+            "--api",
+            metavar="NAME",
+            help=f"Speak only this format: {', '.join(FORMATS)}. Repeatable.",
+            show_default="all",
         ),
     ] = None,
     prices: Annotated[
@@ -62,16 +65,14 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
             show_default="each model's own",
         ),
     ] = None,
-    speed: Annotated[
-        float, typer.Option("--speed", metavar="X", help="Seconds that pass on its clock in one second.")
-    ] = 1.0,
+    speed: Annotated[float, typer.Option("--speed", metavar="X", help="Simulated seconds per real second.")] = 1.0,
     account: Annotated[
         str | None,
-        typer.Option("--account", metavar="DATE", help="When the account was made.", show_default="lately"),
+        typer.Option("--account", metavar="DATE", help="Creation date of the account.", show_default="lately"),
     ] = None,
     needs_key: Annotated[bool, typer.Option("--needs-key", help="Refuse calls without credentials.")] = False,
     foreign_thinking: Annotated[
-        bool, typer.Option("--foreign-thinking", help="Take thinking that was signed elsewhere.")
+        bool, typer.Option("--foreign-thinking", help="Accept thinking that was signed elsewhere.")
     ] = False,
     cache: Annotated[
         str,
@@ -82,10 +83,10 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
         ),
     ] = CACHES[0],
     record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE.jsonl", help="Write every request here, too.")
+        Path | None, typer.Option("--record", metavar="FILE.jsonl", help="Also write every request to this file.")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON: a line with the address, at the end one with the bill.")
+        bool, typer.Option("--json", help="Print JSON: a line with the address, and at the end a line with the bill.")
     ] = False,
 ) -> None:
     """Run a model provider that answers by script: no model, no key, no cost.

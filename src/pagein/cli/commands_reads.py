@@ -63,7 +63,7 @@ def read(  # noqa: PLR0913 - a command has as many options as it has
     start_line: Annotated[int | None, typer.Option("--start-line", metavar="N", help="snippet: first line.")] = None,
     end_line: Annotated[int | None, typer.Option("--end-line", metavar="N", help="snippet: last line.")] = None,
     context_lines: Annotated[
-        int | None, typer.Option("--context-lines", metavar="N", help="snippet: lines before and behind.")
+        int | None, typer.Option("--context-lines", metavar="N", help="snippet: lines before and after.")
     ] = None,
     pattern: Annotated[
         str | None, typer.Option("--pattern", metavar="TEXT", help="snippet: places of a text or of /expression/flags.")
@@ -79,22 +79,24 @@ def read(  # noqa: PLR0913 - a command has as many options as it has
     ] = None,
     content: Annotated[
         Path | None,
-        typer.Option("--content", metavar="FILE", help="diff_preview: a file with the proposed text; - for the input."),
+        typer.Option(
+            "--content", metavar="FILE", help="diff_preview: a file with the proposed text; - for standard input."
+        ),
     ] = None,
     preview_mode: Annotated[
         str | None, typer.Option("--preview-mode", metavar="none|snippet", help="none: only places and sizes.")
     ] = None,
     max_preview_chars: Annotated[
-        int | None, typer.Option("--max-preview-chars", metavar="N", help="Characters that the answer may have.")
+        int | None, typer.Option("--max-preview-chars", metavar="N", help="Maximum characters of the answer.")
     ] = None,
-    bypass_cache: Annotated[bool, typer.Option("--bypass-cache", help="Show the text whatever is known.")] = False,
+    bypass_cache: Annotated[bool, typer.Option("--bypass-cache", help="Always show the text.")] = False,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read a file, a symbol, some lines or a diff as the model of a session would, or see what it is told instead.
+    """Read a file, a symbol, some lines or a diff as a session's model would: the text, or the shorter answer in its place.
 
-    What is printed counts as seen by that model from then on. Without --mode, TARGET is a file, read as an agent's own tool
+    The printed text then counts as seen by that model. Without --mode, TARGET is a file, read as an agent's own tool
     reads it. With --mode, --json prints the contract of the tool, also for an error (status 1).
     """
     options: dict[str, object] = {
@@ -172,7 +174,7 @@ def refresh(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have a session's next read of a file, or of some of its lines, show the text itself."""
+    """Make a session's next read of a file, or of some lines, show the full text."""
     from pagein.tools import read_commands as commands
 
     answer = _in_session(session, workspace, store, lambda opened: commands.refresh(opened, path, lines))

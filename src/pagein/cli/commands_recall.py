@@ -20,7 +20,7 @@ ShownTo: TypeAlias = Annotated[
         "-s",
         metavar="NAME",
         envvar="PAGEIN_SESSION",
-        help="The session whose model is shown it.",
+        help="The session whose model sees the text.",
         show_default="nobody's",
     ),
 ]
@@ -46,14 +46,14 @@ def peek(  # noqa: PLR0913 - a command has as many options as it has
     around: Annotated[
         str | None, typer.Option("--around", metavar="TEXT", help="Text to find; shows the lines around it.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of it, byte for byte, and nothing else.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="The whole text, byte for byte, and nothing else.")] = False,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a part of an evicted or ingested text.
 
-    With --session the text is shown as to the session's model, and counts as a recall of this model.
+    With --session, the text is shown as the session's model would see it, and counts as a recall.
     """
     from pagein import wiring
     from pagein.tools import recall_commands as commands
@@ -119,7 +119,7 @@ def stats(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the figures of a session: evicted results, recalls, and content in the store, in the words that its model gets."""
+    """Show the figures of a session as its model sees them: evicted results, recalls, and stored content."""
     from pagein import wiring
     from pagein.tools import recall_commands as commands
 

@@ -46,20 +46,24 @@ def remember(  # noqa: PLR0913 - a command has as many options as it has
             show_default=False,
         ),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on, and take what agents record from now on.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the sessions of this machine without asking.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what is new, and store nothing.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Continue, and import further recordings as agents write them.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Import the sessions of this machine without asking.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is new, and store nothing.")] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", metavar="N", min=0, max=256, help="Processes at work; 0 is one per core.")
+        int, typer.Option("--jobs", metavar="N", min=0, max=256, help="Number of processes; 0: one per core.")
     ] = 0,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and only failures.")] = False,
 ) -> None:
-    """Take the recorded sessions of Claude Code, codex, pi, opencode, Gemini CLI and Copilot CLI into the store.
+    """Import the recorded sessions of Claude Code, codex, pi, opencode, Gemini CLI and Copilot CLI into the store.
 
-    What is there already stays: only news is added, so it may be run at any time. Keys and excluded files stay out.
+    Only new entries are added, so the command can be repeated at any time. Keys and excluded files are left out.
     """
     from pagein import wiring
 

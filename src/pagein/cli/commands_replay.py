@@ -75,7 +75,7 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
     picture: Annotated[
         Path | None,
         typer.Option(
-            "--picture", metavar="BILL.svg", help="Write a picture of the bill to share; no word of a session is in it."
+            "--picture", metavar="BILL.svg", help="Write a picture of the bill to share, without any text of a session."
         ),
     ] = None,
     prices: Annotated[
@@ -83,15 +83,13 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         typer.Option(
             "--prices",
             metavar="MODEL[@DATE]",
-            help="A model's price table, as of a date; own: each session by that of its own model; or multipliers of the input "
+            help="A model's price table, as of a date; own: the table of each session's own model; or multipliers of the input "
             "price: generic:r=.1,w=1.25.",
         ),
     ] = "own",
     policy: Annotated[
         list[str] | None,
-        typer.Option(
-            "--policy", metavar="NAME", help="Replay this policy only; may be given several times.", show_default="all"
-        ),
+        typer.Option("--policy", metavar="NAME", help="Replay only this policy. Repeatable.", show_default="all"),
     ] = None,
     layout: Annotated[
         list[str] | None,
@@ -122,26 +120,27 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         ),
     ] = "careful",
     baseline: Annotated[
-        str, typer.Option("--baseline", metavar="NAME", help="The policy that ratios are taken against.")
+        str, typer.Option("--baseline", metavar="NAME", help="The policy that the others are compared with.")
     ] = "append",
     stress: Annotated[
         bool,
         typer.Option(
-            "--stress/--no-stress", help="Charge drawn recalls beyond those that the recording shows to be needed."
+            "--stress/--no-stress",
+            help="Also charge assumed recalls, beyond those that the recording shows to be needed.",
         ),
     ] = True,
     why: Annotated[
         bool,
         typer.Option(
             "--why",
-            help="Tell of each epoch and each batch of previews why it was, what it was to save and what it saved.",
+            help="Show for each epoch and each batch of previews the reason, the expected saving and the realised saving.",
         ),
     ] = False,
     doctor: Annotated[
         bool,
         typer.Option(
             "--doctor",
-            help="Explain each recorded call that read less from its provider's cache than was there to be read.",
+            help="Explain each recorded call that read less from the provider's cache than it held.",
         ),
     ] = False,
     sessions: Annotated[
@@ -149,14 +148,13 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         typer.Option("--sessions/--no-sessions", help="A row per session.", show_default="when there are few"),
     ] = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", metavar="N", min=0, max=256, help="Processes at work; 0 is one per core.")
+        int, typer.Option("--jobs", metavar="N", min=0, max=256, help="Number of processes; 0: one per core.")
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only, and no progress.")] = False,
 ) -> None:
-    """Put recorded sessions through pagein and print the bill with and without it.
+    """Replay recorded sessions, and print the bill with and without pagein.
 
-    Needs no key, no server and no network, and changes nothing. Costs are in dollars at
-    list prices, or in BIT, the price of one input token without a cache, where the prices are given as multipliers.
+    Needs no key, no server and no network, and changes nothing. Costs are in dollars at list prices; with prices as multipliers, in BIT, the price of one uncached input token.
     """
     from pagein.replay.policies.ablation import ablation
     from pagein.replay.run import ReplayRequest

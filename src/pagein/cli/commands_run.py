@@ -81,13 +81,13 @@ def run(
         list[str] | None, typer.Argument(metavar="ARGS", help="The agent's own arguments.", show_default=False)
     ] = None,
     print_env: Annotated[
-        bool, typer.Option(_PRINT_ENV, help="Print what would be set and called, and start nothing.")
+        bool, typer.Option(_PRINT_ENV, help="Print the environment and the command, and start nothing.")
     ] = False,
     whole_window: Annotated[
         bool,
         typer.Option(
             _WHOLE_WINDOW,
-            help="Claude Code: keep windows of a million tokens, by a variable that its vendor does not document.",
+            help="Claude Code: keep windows of a million tokens, by an undocumented variable.",
         ),
     ] = False,
     upstreams: Upstreams,
@@ -96,9 +96,7 @@ def run(
 ) -> None:
     """Start a coding agent behind a gateway: claude, codex, opencode, pi or gemini.
 
-    Uses a running gateway of yours that fits, or starts one, which ends with the last agent that uses it. The agent is pointed to it by
-    its environment and its command line alone: no file is written, and nothing is to be undone. Options of pagein stand before AGENT;
-    --print-env and --whole-window may also stand right behind it, and -- ends them. With --json the output of --print-env is one JSON
+    Uses a fitting gateway of yours that runs, or starts one that ends with the last agent that uses it. The agent is pointed to the gateway by environment and command line: no file is written, so nothing needs to be undone. Options of pagein come before AGENT; --print-env and --whole-window may also follow it directly, and -- ends them. With --json the output of --print-env is one JSON
     object.
     """
     own, arguments = _own_options(arguments or [])

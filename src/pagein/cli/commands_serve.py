@@ -25,6 +25,7 @@ from pagein.errors import BadInput, BadSetting
 if TYPE_CHECKING:
     from pagein.engine.engine import Engine
     from pagein.gateway.announced_store import AnnouncedStore
+    from pagein.gateway.curation.session_keeper import Apply
     from pagein.gateway.http.access import Handler
     from pagein.gateway.kill_switch import Switch
     from pagein.gateway.pages.session_views import HitView, Search
@@ -53,7 +54,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
     *,
     port: Annotated[
         int | None,
-        typer.Option("--port", metavar="N", help="0: any that is free.", show_default="PAGEIN_PORT, or 8790"),
+        typer.Option("--port", metavar="N", help="0: any free port.", show_default="PAGEIN_PORT, or 8790"),
     ] = None,
     host: Annotated[
         str | None,
@@ -65,25 +66,25 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         typer.Option(
             "--allow-host",
             metavar="NAME",
-            help="Answer under this name, too; several times.",
+            help="Also accept requests under this host name. Repeatable.",
         ),
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option("--budget", metavar="SECONDS", help="How long a decision may take.", show_default="2"),
+        typer.Option("--budget", metavar="SECONDS", help="Time limit of a decision.", show_default="2"),
     ] = None,
     subscriptions: Annotated[
         bool | None,
         typer.Option(
             "--subscriptions",
-            help="Also change requests that are made with a subscription's login. The vendor may not allow that: at your own risk.",
+            help="Also change requests with a subscription login, at your own risk: the vendor may not allow it.",
         ),
     ] = None,
     recall: Annotated[
         bool | None,
         typer.Option(
             "--recall/--no-recall",
-            help="Offer the model tools that bring back what left its window, and answer their calls here.",
+            help="Offer the model tools that bring evicted results back, and answer their calls.",
             show_default="on",
         ),
     ] = None,
@@ -91,16 +92,16 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         bool | None,
         typer.Option(
             "--keep-alive/--no-keep-alive",
-            help="Send one request of our own, on your account, where a pause would void the cache. Capped.",
+            help="Send a keep-alive request, on your account, when a pause would void the cache. Capped.",
             show_default="asked once in a terminal, else off",
         ),
     ] = None,
-    measure: Annotated[bool, typer.Option("--measure", help="Change nothing and keep nothing, only measure.")] = False,
+    measure: Annotated[bool, typer.Option("--measure", help="Only measure: change and store nothing.")] = False,
     workspace: Workspace = Path(),
     store: Store = None,
     log: Annotated[
         Path | None,
-        typer.Option("--log", metavar="FILE", help="Where JSON lines are logged.", show_default="standard error"),
+        typer.Option("--log", metavar="FILE", help="File for the log, in JSON lines.", show_default="standard error"),
     ] = None,
     lease: Annotated[
         Path | None,
@@ -111,12 +112,12 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         typer.Option("--listener", metavar="FD", hidden=True, help="Listen at this socket of the parent process."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object with the address and what to set, and nothing else.")
+        bool, typer.Option("--json", help="Print one JSON object with the address and the settings, and nothing else.")
     ] = False,
 ) -> None:
     """Serve as a gateway between coding agents and their model providers.
 
-    Prints what to set for each agent. Ends with Ctrl-C, when calls under way have come to their end; a second one ends at once.
+    Prints the settings for each agent. Ctrl-C ends it after the running calls; a second Ctrl-C ends it at once.
     """
     given = {
         "port": port,
@@ -288,7 +289,7 @@ def _services(engine: "Engine", workspace: Path, switch: "Switch") -> "Mapping[s
     return {PATH: endpoint.handle}
 
 
-def _retention(store: str | None, workspace: Path, settings: "GatewaySettings") -> "Callable[[float], Sequence[str]]":
+def _retention(store: str | None, workspace: Path, settings: "GatewaySettings") -> "Apply":
     """Return the retention of a store, which is opened for each look because looks are rare."""
     from pagein.retention import apply_retention
 
@@ -296,7 +297,7 @@ def _retention(store: str | None, workspace: Path, settings: "GatewaySettings") 
     keep = settings.retention * _DAY if settings.retention else None
     quota = round(settings.quota * _GIGABYTE) if settings.quota else None
 
-    def apply(now: float) -> "Sequence[str]":
+    def apply(now: float, go_on: "Callable[[], bool]") -> "Sequence[str]":
         from pagein import wiring
 
         try:
@@ -304,7 +305,7 @@ def _retention(store: str | None, workspace: Path, settings: "GatewaySettings") 
         except BadInput:  # nothing is stored yet, or nothing stays
             return ()
         with closing(kept):
-            return apply_retention(kept, keep, now, began, quota).lines
+            return apply_retention(kept, keep, now, began, quota, go_on).lines
 
     return apply
 

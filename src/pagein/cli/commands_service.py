@@ -1,4 +1,4 @@
-"""The commands `service`, registered by `cli`: the gateway as a service of the user's.
+"""The commands `service`, registered by `cli`: the gateway as a user service.
 
 Exit status: 0; of `status` 1 where the service does not run; 2 as in `cli`. Heavy imports are inside the commands, as in `cli`.
 """
@@ -30,7 +30,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     service = typer.Typer(
         no_args_is_help=True,
-        help="Keep the gateway running from login on, as a service of systemd or launchd.",
+        help="Run the gateway from login on, as a service of systemd or launchd.",
         epilog="Examples:\n\npagein service install\n\npagein service install --yes\n\npagein service uninstall --yes",
     )
     service.command(epilog="Example: pagein service install --yes")(install)
@@ -40,9 +40,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def install(*, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Write the service's definition into your own folder, and start it. Shows it first, and acts with --yes.
+    """Write the service's definition into your own folder, and start it. Only shows it without --yes.
 
-    It reads your settings (`pagein config`), and none of the variables of this shell.
+    It reads your settings (`pagein config`), but no variables of this shell.
     """
     service = _service()
     before = _text(service)
@@ -58,7 +58,7 @@ def install(*, yes: Yes = False, as_json: AsJson = False) -> None:
 
 
 def uninstall(*, yes: Yes = False, as_json: AsJson = False) -> None:
-    """End the service, and remove its definition. Shows what is done first, and acts with --yes."""
+    """End the service, and remove its definition. Only shows what would be done without --yes."""
     service = _service()
     before = _text(service)
     if before is None:

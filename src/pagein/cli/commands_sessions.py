@@ -39,7 +39,9 @@ def sessions(  # noqa: PLR0913 - a command has as many options as it has
         ),
     ] = None,
     sub_agents: Annotated[bool, typer.Option("--sub-agents", help="Also the sessions of sub-agents.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="At most so many.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="Maximum number of rows.")
+    ] = 20,
     workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,
@@ -87,7 +89,7 @@ def chat(  # noqa: PLR0913 - a command has as many options as it has
             show_default="the main one",
         ),
     ] = None,
-    thinking: Annotated[bool, typer.Option("--thinking", help="Also what the model thought.")] = False,
+    thinking: Annotated[bool, typer.Option("--thinking", help="Also the model's thinking.")] = False,
     workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,

@@ -50,14 +50,14 @@ def status(
         bool,
         typer.Option(
             "--recalls",
-            help="Also count what the models of all stored sessions recalled, beside what a replay assumes.",
+            help="Also count the recalls of all stored sessions, beside those that a replay assumes.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what today and the last seven days cost, and the state of gateway and store.
+    """Show the costs of today and of the last seven days, and the state of gateway and store.
 
-    The costs are of all sessions in the store, also after the gateway has ended.
+    The costs cover all sessions in the store, also after the gateway has ended.
     """
     from pagein.ui.status import Status, status_lines
 

@@ -67,8 +67,10 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
     session: SessionName = None,
     since: Since = None,
     until: Until = None,
-    deleted: Annotated[bool, typer.Option("--deleted", help="Also those that are gone by now.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="At most so many.")] = 50,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Also deleted objects.")] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="Maximum number of rows.")
+    ] = 50,
     before: Annotated[
         int | None,
         typer.Option("--before", metavar="SEQUENCE", min=0, max=_MOST, help="The next page: objects older than this."),
@@ -147,7 +149,8 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     versions: Annotated[
         Versions,
         typer.Option(
-            "--versions", help="Of each object the newest version with a match, only its current one, or all."
+            "--versions",
+            help="For each object: the newest version with a match, only the current version, or all versions.",
         ),
     ] = "newest",
     context: Annotated[
@@ -156,13 +159,13 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=10_000, help="Hits in one page.")] = 50,
     each: Annotated[
         int | None,
-        typer.Option("--each", metavar="N", min=1, help="At most so many hits in one version.", show_default="all"),
+        typer.Option("--each", metavar="N", min=1, help="Maximum hits in one version.", show_default="all"),
     ] = None,
     following: Annotated[
-        str | None, typer.Option("--next", metavar="TOKEN", help="The page behind the one before.")
+        str | None, typer.Option("--next", metavar="TOKEN", help="The next page, by the token of the previous one.")
     ] = None,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=0.0, help="Stop looking after this.")
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.0, help="Time limit of the search.")
     ] = 60.0,
     workspace: GivenWorkspace = None,
     store: Store = None,
@@ -239,14 +242,16 @@ def backlinks(
         typer.Option("--pinned", metavar="HASH", help="Only references to the version with this object hash."),
     ] = None,
     ever: Annotated[bool, typer.Option("--ever", help="Also from versions that are not the newest.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="At most so many.")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="Maximum number of rows.")
+    ] = 50,
     workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what refers to an object: the turns and calls that touched it, and the notes that link to it.
+    """List the references to an object: turns and calls that touched it, and notes that link to it.
 
-    The name may also be one that no object has so far.
+    The name need not belong to an object yet.
     """
     from pagein.tools import store_commands as commands
     from pagein.ui.store_views import show_backlinks

@@ -15,7 +15,7 @@ from pagein.errors import BadSetting, StoreError
 
 SessionName: TypeAlias = Annotated[
     str | None,
-    typer.Option("--session", "-s", metavar="NAME", help="For this session alone; `pagein sessions` lists the names."),
+    typer.Option("--session", "-s", metavar="NAME", help="Only for this session; `pagein sessions` lists the names."),
 ]
 
 
@@ -31,16 +31,16 @@ def off(
         bool,
         typer.Option(
             "--leaving",
-            help="Because agents are to go on without the gateway: says what to do so that no call of theirs is refused.",
+            help="For agents that will continue without the gateway: print how to avoid refused calls.",
         ),
     ] = False,
     session: SessionName = None,
     workspace: Workspace = Path(),
     store: Store = None,
 ) -> None:
-    """Make every gateway of yours pass everything through byte for byte, until `pagein on`.
+    """Make all your gateways pass every request through unchanged, until `pagein on`.
 
-    With --session: nothing more leaves the window of this session. What has left stays out, and can be recalled.
+    With --session: no further result leaves the window of this session. Evicted results stay out, and can be recalled.
     """
     if session is not None:
         if leaving:

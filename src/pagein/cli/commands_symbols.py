@@ -38,13 +38,15 @@ def symbols(  # noqa: PLR0913 - an option each
     ] = "",
     characters: Annotated[
         int | None,
-        typer.Option("--characters", metavar="N", min=1, help="How long the map may be.", show_default="no limit"),
+        typer.Option(
+            "--characters", metavar="N", min=1, help="Maximum characters of the map.", show_default="no limit"
+        ),
     ] = None,
     path: Annotated[
         str | None, typer.Option("--path", metavar="PATH", help="With a name: only in this file, folder or glob.")
     ] = None,
     context: Annotated[
-        bool, typer.Option("--context", help="With a name: also the imports, and the headers around it.")
+        bool, typer.Option("--context", help="With a name: also the imports and the enclosing headers.")
     ] = False,
     workspace: Workspace = Path(),
     store: Store = None,

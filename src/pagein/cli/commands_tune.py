@@ -62,11 +62,11 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
         bool,
         typer.Option(
             "--masking/--no-masking",
-            help="Count the masking of old arguments, which a gateway does only where the agent has pagein's hook.",
+            help="Include the masking of old arguments, which a gateway does only if the agent has pagein's hook.",
         ),
     ] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", metavar="N", min=0, max=256, help="Processes at work; 0 is one per core.")
+        int, typer.Option("--jobs", metavar="N", min=0, max=256, help="Number of processes; 0: one per core.")
     ] = 0,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Write the advice into your settings without asking.")
@@ -76,8 +76,7 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
 ) -> None:
     """Replay your own sessions under each choice of settings, and recommend one.
 
-    The choice is made on the earlier two thirds of the history, and judged on the rest. Where the difference is within noise, the
-    advice is no change. A second table sums up what the recorded calls cost by the provider's own usage. Needs no key and no network.
+    The earlier two thirds of the sessions choose, the rest judges. If the difference is within noise, the advice is no change. A second table sums up the cost of the recorded calls by the provider's own usage. Needs no key and no network.
     """
     from pagein.replay.results.recommendation import candidates
     from pagein.replay.results.recommendation import tune as recommend

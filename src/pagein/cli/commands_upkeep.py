@@ -55,7 +55,8 @@ def add_to(app: typer.Typer) -> None:
 
 def export_(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Where to; - for standard output. A name in .gz is compressed.")
+        str,
+        typer.Argument(metavar="FILE", help="The file to write; - for standard output. A name in .gz is compressed."),
     ],
     *,
     pi_rlm: Annotated[
@@ -63,7 +64,7 @@ def export_(
         typer.Option(
             "--pi-rlm",
             metavar="SESSION",
-            help="Write what was paged out of this session in the format of Pi-RLM, into a folder of its name in FILE.",
+            help="Write the evicted results of this session in the format of Pi-RLM, into a folder of its name in FILE.",
         ),
     ] = None,
     workspace: Workspace = Path(),
@@ -71,9 +72,9 @@ def export_(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write everything a store keeps as JSON lines (docs/reference/format.md).
+    """Write the whole content of a store as JSON lines (docs/reference/format.md).
 
-    Content of files that must not be stored is never in it. Others may go on working while it is written.
+    It contains no content of files that must not be stored. Other processes may use the store meanwhile.
     """
     from pagein import upkeep
 
@@ -116,9 +117,9 @@ def import_(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Take an export into a store: all of it or nothing.
+    """Import an export into a store, completely or not at all.
 
-    What is there already is left alone, so importing again changes nothing. What contradicts it is refused.
+    Existing records stay, so a repeated import changes nothing. Contradicting records are refused.
     """
     from pagein import upkeep, wiring
 
@@ -155,7 +156,7 @@ def check(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Read and prove everything a store keeps: every hash, reference, stub, journal and answer.
+    """Read and verify a whole store: every hash, reference, stub, journal and answer.
 
     Exit status 1 where something is wrong or missing and not repaired. Without --repair nothing is changed; with it, a new file takes
     the place of a damaged one, which is kept beside it.
@@ -213,7 +214,7 @@ def reindex(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Drop what is derived from a store, and make it again: the objects of sessions, the index of searches.
+    """Drop and rebuild the layers derived from a store: the objects of sessions, the search index.
 
     Needed only if `pagein check` finds an object that differs from its journal. Objects of sessions without a journal stay.
     """
@@ -233,31 +234,30 @@ def reindex(
 
 def gc(  # noqa: PLR0913 - a command has as many options as it has
     *,
-    apply: Annotated[bool, typer.Option("--apply", help="Do it. Otherwise it is only shown.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Delete. Otherwise it is only shown.")] = False,
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="TIME", help="Also ended sessions untouched for so long: 90d, 12h, 4w."),
+        typer.Option("--older-than", metavar="TIME", help="Also ended sessions unused for this time: 90d, 12h, 4w."),
     ] = None,
     quota: Annotated[
         str | None,
         typer.Option(
-            "--quota", metavar="SIZE", help="Also the oldest ended sessions, until so much is kept: 500M, 2G."
+            "--quota", metavar="SIZE", help="Also the oldest ended sessions, until the store has this size: 500M, 2G."
         ),
     ] = None,
     idle: Annotated[
-        str, typer.Option("--idle", metavar="TIME", help="A session untouched for so long counts as ended.")
+        str, typer.Option("--idle", metavar="TIME", help="A session unused for this time counts as ended.")
     ] = "30d",
     end: Annotated[
-        list[str] | None, typer.Option("--end", metavar="SESSION", help="Say first that this session has ended.")
+        list[str] | None, typer.Option("--end", metavar="SESSION", help="First mark this session as ended.")
     ] = None,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show, or with --apply give up, what no session needs; with --older-than or --quota also ended sessions.
+    """Show, or with --apply delete, content that no session needs; with --older-than or --quota also ended sessions.
 
-    What a session that has not ended may still recall, and every version of every object, always stays. --apply also stores
-    the rest in less room.
+    Content that an active session can recall, and every version of every object, always stay. --apply also compresses the rest.
     """
     import time
 
@@ -278,7 +278,7 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
         sys.stdout.write(f"and {len(planned.sessions) - _SHOWN} more sessions\n")
     sessions, objects, blobs = (len(one) for one in (planned.sessions, planned.objects, planned.blobs))
     what = f"{plural(sessions, 'session')}, {plural(objects, 'object')} and {plural(blobs, 'blob')}"
-    amount = f"about {planned.freed:,} of {planned.size:,} bytes"
+    amount = f"about {planned.freed:,} of {planned.size:,} bytes of journals and contents"
     if apply:
         sys.stdout.write(f"gave up {what}, {amount}\n")
     else:

@@ -41,7 +41,9 @@ def add_to(app: typer.Typer) -> None:
 def history(
     name: Name,
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="At most so many.")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="Maximum number of rows.")
+    ] = 50,
     workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,
@@ -66,10 +68,10 @@ def show(  # noqa: PLR0913 - a command has as many options as it has
     ] = None,
     at: AsOf = None,
     field: Annotated[
-        str | None, typer.Option("--field", metavar="NAME", help="Another field than the content, such as a summary.")
+        str | None, typer.Option("--field", metavar="NAME", help="A field other than the content, such as a summary.")
     ] = None,
     lines: Annotated[str | None, typer.Option("--lines", metavar="A-B", help="Only these lines, from 1.")] = None,
-    metadata: Annotated[bool, typer.Option("--metadata", help="What is known of it, instead of its content.")] = False,
+    metadata: Annotated[bool, typer.Option("--metadata", help="The metadata instead of the content.")] = False,
     workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,
@@ -131,15 +133,15 @@ def diff(
 def name(
     target: Name,
     nickname: Annotated[
-        str | None, typer.Argument(metavar="[NICK]", help="The nickname, which no other object has.")
+        str | None, typer.Argument(metavar="[NICK]", help="The nickname, unique among all objects.")
     ] = None,
     *,
-    remove: Annotated[bool, typer.Option("--remove", help="Take the nickname away.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the nickname.")] = False,
     workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give an object a nickname, which is good wherever an id is."""
+    """Give an object a nickname, which can be used like an id."""
     from pagein.tools import naming_commands as commands
     from pagein.ui.version_views import show_naming
 
@@ -164,7 +166,7 @@ def view(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Choose the fields that stand for an object while its content is not loaded; without fields, print them."""
+    """Choose the fields shown for an object while its content is not loaded; without fields, print them."""
     from pagein.tools import naming_commands as commands
     from pagein.ui.version_views import show_view
 

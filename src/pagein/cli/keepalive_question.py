@@ -51,7 +51,7 @@ class OwnFigures:
 def answer_for(config: "Config", *, may_ask: bool) -> bool | None:
     """Ask whether to send keep-alive requests, and keep the answer.
 
-    None if it is settled, if the settings rule such requests out, or if nobody is there.
+    Returns None without a question: it was answered before, the settings rule such requests out, or no person is at the terminal.
     may_ask: whether the command prints for a person.
     """
     from pagein.settings.layers import DEFAULT

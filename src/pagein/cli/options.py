@@ -13,7 +13,7 @@ from pagein.providers.vendors import VENDORS, Vendor
 
 Workspace: TypeAlias = Annotated[
     Path,
-    typer.Option("--workspace", "-w", metavar="DIR", help="The folder that is worked in; also whose store is used."),
+    typer.Option("--workspace", "-w", metavar="DIR", help="The working folder, which also selects the store."),
 ]
 Store: TypeAlias = Annotated[
     str | None,
@@ -27,7 +27,9 @@ Store: TypeAlias = Annotated[
 ]
 SessionName: TypeAlias = Annotated[
     str,
-    typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session; begun if it is new."),
+    typer.Option(
+        "--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session; created if it does not exist."
+    ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 GatewayUrl: TypeAlias = Annotated[

@@ -5,10 +5,10 @@ branch of a call is the way from its row to the first row. A result hangs on the
 
 Rules of this file
 ------------------
-1. What stands before a boundary in the file does not count, wherever it stands in the tree: a compaction may keep rows
-   behind it, but nobody tells which of them as they were.
-2. A row that is no JSON is a boundary, and so is one of an unknown kind: it may replace content, as one of context
-   collapse does. An answer whose provider cleared parts of the window is a boundary for its own calls, too.
+1. Rows before a boundary in the file do not count, wherever they are in the tree: a compaction may keep some of them, but the
+   file does not say which rows it kept unchanged.
+2. A row that is no JSON is a boundary. So is a row of an unknown kind: it may replace content, as context collapse does. An
+   answer whose provider cleared parts of the window is a boundary for its own calls, too.
 3. Two different results of one call: neither counts.
 """
 

@@ -1,7 +1,7 @@
 """The tool results in a window of opencode, from its database.
 
-opencode tells a server no id of a call. It writes the call down as running, with its arguments, before it makes the call. So the
-call is the one that runs since a few seconds, with this tool and these arguments.
+opencode sends no call id to a server. Before it makes a call, it records the call as running, with the arguments. So the call
+is identified by its tool and arguments among the calls recorded as running for a few seconds.
 
 Rules of this file
 ------------------

@@ -2,9 +2,9 @@
 
 Rules of this file
 ------------------
-1. A child is counted once, when it is admitted. One that then could not be called is not counted.
-2. Before each call to a model its highest cost is reserved. When the call has ended, its real cost takes the place of that.
-   A call whose provider reports no usage costs what was reserved: never nothing.
+1. A child is counted once, when it is admitted. A child that then could not be called is no longer counted.
+2. Before each call to a model, its highest possible cost is reserved. After the call, its real cost replaces the reservation. A
+   call without reported usage is charged the reserved cost, never zero.
 3. Used from one event loop, so nothing here locks.
 """
 

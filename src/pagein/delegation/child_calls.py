@@ -4,7 +4,7 @@ Rules of this file
 ------------------
 1. Whatever happens to a child, it has a labelled result. Only a cancellation of the whole operation goes on upwards.
 2. An answer that was paid for is stored before anything else can go wrong, also when the operation is cancelled meanwhile.
-3. A child that asks a child of its own does so in its own turn: that takes no further place among those that run at once.
+3. A child of a child runs within its parent's turn, and takes no further place among the children that run at once.
 """
 
 import asyncio

@@ -2,10 +2,9 @@
 
 Rules of this file
 ------------------
-1. No call is made whose highest cost the budget does not cover, also no repeated one.
+1. A call, also a retry, is made only if the budget covers its highest possible cost.
 2. Retries wait as long as the provider asks, else longer each time, with jitter. Waiting is cancelled like any other step.
-3. A call that was refused costs nothing. One that was cancelled or broken off costs what was reserved, each time: the provider
-   may bill it.
+3. A refused call costs nothing. A cancelled or interrupted call costs the reserved amount each time: the provider may bill it.
 """
 
 import asyncio

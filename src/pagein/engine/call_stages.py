@@ -57,8 +57,8 @@ Stage: TypeAlias = Callable[[RequestCall], RequestCall]
 class CallStages:
     """The stages of a session's requests. Not thread-safe.
 
-    decision: what a new request runs through.
-    sending: what every request runs through, a retried one too.
+    decision: the stages of a new request.
+    sending: the stages of every request, retries included.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Receipts: a model's proof of a read in its window, for windows out of pagein's sight.
+"""Receipts: a model's proof that its window still shows a read, for windows that pagein cannot see.
 
-A server of tools is told neither the messages of its client's window nor what the client's compaction took away. Each
+A tool server sees neither the messages in its client's window, nor which of them a compaction removed. Each
 read that shows text therefore ends with a receipt, a short tag. The model quotes the receipts that it still sees in its
-next read, as a browser sends the ETag of its copy. Only what these answers showed counts as known.
+next read, as a browser sends the ETag of its copy. Only the text shown by these answers counts as known.
 
 Rules of this file
 ------------------
@@ -15,9 +15,9 @@ Rules of this file
 4. After a refresh of a file, no answer about it proves anything until it was given again.
 5. Receipts tell the order of their answers. An answer that is given once more, after another version of the file was
    shown, therefore gets a receipt of its own, although its text is the same.
-6. A marker that tells of another version than the last quoted answer, such as one whose lines moved, has a receipt, too: its
-   reader takes "unchanged" for what it told last. Without its receipt, what was shown before it proves nothing.
-7. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
+6. A marker about another version than the last quoted answer, such as a marker for moved lines, has a receipt, too: later, its
+   reader refers "unchanged" to that version. Without its receipt, earlier answers about the file prove nothing.
+7. Where pagein can see the agent's window, the receipts in it count as quoted. A receipt stands there only
    if the text above it is, to the last character, the answer that it was made for.
 8. The model may see answers that it does not quote. No marker says "shown earlier as lines 5-9" if one of them has other text under
    these numbers.
@@ -219,8 +219,8 @@ class ReceiptedReads:
     def _proven(self, quoted: Collection[str]) -> list[_Answer]:
         """Return the quoted answers that are proven, the oldest first.
 
-        Of a file of which one quoted answer is not proven, none is: a reader of that answer expects another text than the
-        earlier ones showed.
+        If one quoted answer about a file is not proven, no answer about this file is: the reader of that answer expects another
+        text than the earlier answers showed.
         """
         paths = {self._answers[tag].event.path for tag in quoted if tag in self._answers}
         found = sorted((one for path in paths for one in self._upheld(path, quoted)), key=lambda one: one.number)
@@ -236,8 +236,8 @@ class ReceiptedReads:
     def _upheld(self, path: str, quoted: Collection[str]) -> Iterator[_Answer]:
         """Yield the quoted answers about a file that no answer behind them contradicts, the newest first.
 
-        An answer that does not count contradicts those before it that told of another version, unless a quoted one between
-        them told of all its lines in its version.
+        An answer that does not count contradicts earlier answers about another version, unless a quoted answer between them
+        covers all its lines in its version.
         """
         later: list[FileRead] = []
         for one in map(self._answers.__getitem__, reversed(self._in_order[path])):

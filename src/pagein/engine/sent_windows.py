@@ -7,8 +7,8 @@ Rules of this file
 ------------------
 1. What stands before a compaction, or before anything that was lost, erased or is unreadable, does not count; nor does
    anything in a request whose provider may take results out.
-2. What the gateway evicted or shortened does not count, even if it was restored later; nor what it shows as an object of
-   a pooled window, which may leave.
+2. Results that the gateway evicted or shortened do not count, even if they were restored later; nor do objects of a pooled
+   window, because they may leave.
 3. A call in an answer is found once, and not at all when a request has its result: a second one is somebody else's.
 4. A call without an id is found by its tool and its arguments, in an answer that is at most some seconds old. Where
    several answers hold such a call, only what stands in all of their windows counts.

@@ -1,4 +1,4 @@
-"""The way of children behind the gateway: to the client's own upstream, with the headers of the client's very request.
+"""Route the calls of child models to the client's own upstream, with the headers of the client's current request.
 
 Rules of this file
 ------------------

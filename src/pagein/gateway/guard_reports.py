@@ -1,4 +1,4 @@
-"""Reports of hooks: in which sessions of agents a hook stops calls that would write pagein's own text into a file.
+"""Reports of agents' hooks: the sessions in which a hook blocks calls that would write pagein's own text into a file.
 
 A hook leaves a file in the user's data folder when it looks at the first file write of a session (`pagein hook`). A gateway masks
 texts in the arguments of calls only in such sessions, and only if the hook looks into the gateway's own store.

@@ -370,7 +370,7 @@ class Relay:
         tee: Tee | Answerer | None,
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
     ) -> None:
-        """Report a call, and end it for the pauses, one of which may begin with it."""
+        """Report a call as finished. A pause of its conversation may begin here."""
         window: KeepAliveWindow | None = None
         try:
             reply, noted = await self._reporter.report_call(answered, tee)

@@ -1,1 +1,1 @@
-"""Entries of pagein in the configuration files of agents: put in, and taken out again."""
+"""Add pagein's entries to the configuration files of agents, and remove them again."""

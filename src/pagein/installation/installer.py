@@ -1,4 +1,4 @@
-"""Put pagein's entry into an agent's configuration file, and take exactly that out again.
+"""Add pagein's entry to an agent's configuration file, and remove exactly that entry again.
 
 Rules of this file
 ------------------

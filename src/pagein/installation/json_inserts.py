@@ -1,4 +1,4 @@
-"""Put a member into a JSON file, and leave every other character: comments, order, spacing, trailing commas.
+"""Insert a member into a JSON file and keep every other character: comments, order, spacing, trailing commas.
 
 A file is never written anew from its values. What is put in is one piece of text, so taking it out again gives the file back
 byte for byte.

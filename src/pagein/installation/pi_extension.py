@@ -1,9 +1,9 @@
-"""Put pagein's extension into a folder of pi's, and take exactly that out again.
+"""Copy pagein's extension into a folder of pi, and remove exactly that copy again.
 
 Rules of this file
 ------------------
 1. A change is planned first, shown, and made only when a person agrees.
-2. The extension is copied, since pi does not start when an extension that it is told of is missing.
+2. The extension is copied, because pi refuses to start if an extension named in its settings is missing.
 3. Only files that pagein put in, unchanged since, are replaced or removed. Folders that it made go with them.
 """
 

@@ -1,4 +1,4 @@
-"""Put a table into a TOML file, behind the present text, and leave the present text unchanged."""
+"""Append a table to a TOML file, and keep the present text unchanged."""
 
 import json
 import tomllib

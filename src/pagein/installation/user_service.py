@@ -1,4 +1,4 @@
-"""The gateway as a service of the user's: a unit of systemd on Linux, an agent of launchd on macOS."""
+"""The gateway as a user service: a systemd unit on Linux, a launchd agent on macOS."""
 
 import plistlib
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ _MARK: Final = "written by pagein service install"
 class UserService:
     """A service that starts with the user's session, and again after a failure.
 
-    file: its definition. text: what stands in it.
-    starts, ends: commands that start and end it, and that are not errors where it runs or rests already
+    file: its definition. text: the content of that file.
+    starts, ends: commands that start and end it; both succeed if that is already done
     asks: the command whose exit status 0 says that it runs
     """
 

@@ -1,4 +1,4 @@
-"""The user's consent to a call that takes much, asked in the client's dialogue or over a second call.
+"""Ask for the user's consent to an expensive call: in the client's dialogue, or by a second call.
 
 A client without a dialogue gets a refusal with a handle. Its model tells the user, and calls again with the handle, which
 holds for these arguments and this question.

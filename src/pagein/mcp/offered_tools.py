@@ -1,6 +1,6 @@
 """The tools that MCP clients are offered: names, descriptions and schemas, with equal bytes at each start.
 
-A client puts the list into its prompt, so a list that changed would make it read the whole prompt without its cache.
+A client puts the list into its prompt, so a changed list would void the provider's cache of the whole prompt.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,9 @@
 
 Rules of this file
 ------------------
-1. A search waits for it only so long, and then looks at what the store has; the rest is there for the next one.
-2. Whatever goes wrong costs the search nothing but this: it finds what it would have found without.
+1. A search waits for the transcript only a short time, and then searches what the store has. The rest is there for the next
+   search.
+2. After a failure, the search finds what it would find without transcripts.
 """
 
 import contextlib

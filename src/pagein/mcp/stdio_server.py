@@ -159,7 +159,7 @@ def _id_text(message: Mapping[str, Any]) -> str:
 def _problem(line: bytes, message: object) -> tuple[int, str]:
     """Return the reason against a message with the protocol's code; "" for a correct message.
 
-    The SDK would drop such a message, and the client would wait; of wrong parameters it would not say what is wrong.
+    The SDK would drop such a message while the client waits, and would refuse wrong parameters without a reason.
     """
     problem = form_problem(message) or _content_problem(line, message)
     wrong = "" if problem or not isinstance(message, dict) else params_problem(message)

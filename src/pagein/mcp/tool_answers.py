@@ -237,7 +237,7 @@ class ToolAnswers:
     def _standing(
         self, session: Session, asked: ToolRequest, thread: str
     ) -> Callable[[], Mapping[str, StandingReceipt]]:
-        """Return how to look up the receipts that the caller's window shows: by a gateway's view of it, else by its own."""
+        """Return a lookup of the receipts in the caller's window: as a gateway sent it, else from the agent's transcript."""
 
         def look() -> Mapping[str, StandingReceipt]:
             found = _awaited(session.sent_windows, asked, session.sent_windows.standing)
@@ -270,8 +270,8 @@ def _awaited(sent: SentWindows, asked: ToolRequest, find: Callable[[ToolRequest]
 class Tallies:
     """The guards' counts of each conversation. Thread-safe.
 
-    A conversation is that of the id that the client tells, or else all calls of one connection. Calls of which neither is
-    known are counted each for itself, so that strangers never share a budget.
+    A conversation is named by the client's id; without an id, all calls of a connection are one conversation. Without either,
+    each call is counted alone, so that strangers never share a budget.
     """
 
     def __init__(self) -> None:

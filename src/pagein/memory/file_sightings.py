@@ -4,7 +4,7 @@ Rules of this file
 ------------------
 1. All sightings of a store are in the journal `FILES`, each with its text under its hash. Versions follow from the journal alone.
 2. A sighting continues the object that is at its path, or was: a moved file stays the same object.
-3. A file without an object is none that a session touched, and gets none.
+3. A file without an object was never touched by a session, and gets no object here.
 """
 
 from collections.abc import Sequence

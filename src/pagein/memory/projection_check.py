@@ -84,7 +84,7 @@ def _follow(
     last: int,
     tick: Callable[[], object],
 ) -> list[Entry | UnreadableLine]:
-    """Follow the entries of a session up to a place. Return those behind it."""
+    """Follow the entries of a session up to a place. Return the entries after it."""
     unfollowed: list[Entry | UnreadableLine] = []
     for place, entry in entries:
         if place > last:

@@ -2,7 +2,7 @@
 
 Rules of this file
 ------------------
-1. A session has sets from the first note about its pools on. Sessions of agents that pagein only watches have none.
+1. A session has sets from the first note about its pools on. Sessions that pagein only watches have no sets.
 2. The bounds of the active content, and the working folder, are those that the last note about the pools tells.
 3. The inactive set is written in pages, so that one more change does not cost the whole set.
 """

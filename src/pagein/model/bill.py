@@ -32,7 +32,7 @@ class Figures(Paid):
     rereads: reads in the recording of content that the policy had evicted.
     keep_alives: keep-alive requests, sent during a pause so that the cache keeps the prompt.
     keep_alive_cost: BIT of the keep-alive requests, part of the cost.
-    quotes_*: exact edit quotes visible in the request that made them, out of all, and those lost against `append`.
+    quotes_*: exact quotes in edits: visible in the request before the edit, all, and lost compared with `append`.
     stubs: results replaced by a stub, a preview or, after a reread, by a marker or a diff.
     epochs: batches of such replacements (compactions for `compact`).
     refused: requests that a provider would refuse.

@@ -180,7 +180,7 @@ class UsageNote:
 class FurtherUsageNote:
     """Tokens were billed beside the usage of the request before.
 
-    reason: `recall`: the model went on behind texts that the gateway recalled for it within one answer; `keep_alive`: a
+    reason: `recall`: the gateway recalled texts, and the model continued its answer with them; `keep_alive`: a
         request of pagein kept the provider's cache; `provider`: the provider asked the model again, around its own tools.
     """
 
@@ -280,7 +280,7 @@ class ReadNote:
     baseline, sent: bytes of the client's own answer and of the sent answer, for reads.
     at: time of a refresh in milliseconds since 1970, for people; no decision uses it.
     before: characters in front of the lines of the file in the answer, such as a line with its place.
-    repeat: tells this answer from an equal one before it; 0 for the first.
+    repeat: a number that distinguishes this answer from an earlier equal one; 0 for the first.
     """
 
     event: FileRead | FileWrite | FileRefresh

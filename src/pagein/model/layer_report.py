@@ -1,4 +1,4 @@
-"""What a run over a derived layer did."""
+"""The report of a run that brings a derived layer up to date."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The notes about the layout of a conversation's requests: what the pooled window of a request is computed with."""
+"""Notes about the layout of a conversation's requests: the inputs from which a pooled window is computed."""
 
 from dataclasses import dataclass
 from typing import TypeAlias

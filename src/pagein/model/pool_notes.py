@@ -49,7 +49,7 @@ class PoolNote:
     """Objects entered or left a session's pools, in this order.
 
     trace: hash of the answer to the read that did it, to find its result in the window (`trace_of_answer`); "" for others.
-    bounds: most calls, turns and activations by hand in the active content, as in `PoolRules`; None for the usual ones.
+    bounds: most calls, turns and activations by hand in the active content, as in `PoolRules`; None for the default limits.
     folder: the session's working folder; "" if it is unknown.
     """
 

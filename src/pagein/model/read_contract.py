@@ -1,4 +1,4 @@
-"""The contract of the tool `read`: what a call is answered with, in every mode.
+"""The contract of the tool `read`: the fields of an answer, in every mode.
 
 A program reads it from `ReadResult.details`, the model reads `text`. `contract_fields` gives the fields as they are printed
 under `--json`; docs/reference/read.md describes them.

@@ -4,7 +4,7 @@ Writing is exact: metadata version 1 with `spans` added, the lines of `servedHas
 Answers that version 1 cannot express carry `v: 2` and `copies`; a reader of version 1 skips them. Reading never raises:
 a malformed record becomes `MalformedRecord`, and is not trusted.
 
-Records without spans come from other writers. A plain read of theirs is taken for the lines that it must have shown:
+Records without spans come from other writers. Their plain reads count only for lines that they must have shown:
 with `details.truncation`, the lines that were let through; without it, the whole scope if the file is so small that
 nothing can have been cut, or if the answer itself is at hand and has exactly the lines of the scope; else nothing.
 """

@@ -143,6 +143,12 @@ class Version:
     writer: Writer
     record: str = field(repr=False)
 
+    @property
+    def contents(self) -> frozenset[ContentHash]:
+        """Return the hashes of the blobs that it needs."""
+        own = () if self.content_hash is None else (self.content_hash,)
+        return frozenset((*own, *self.additional.values()))
+
     def pin(self) -> Pin:
         """The pin of a static reference to this version."""
         return Pin(self.at, self.object_hash, self.metadata_view_hash, self.content_hash)

@@ -118,7 +118,7 @@ class Intake:
 
         named: whether the user named the paths, so that a file among them without a session is a failure. Else they are where
             agents of this machine record their sessions.
-        holds: whether files may change again soon: that they are known is stored when they no longer do, or by `flush`.
+        holds: whether files may change again soon: they are recorded as seen once they no longer change, or by `flush`.
         """
         began = time.monotonic()
         tally = _Tally()

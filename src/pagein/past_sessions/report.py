@@ -1,4 +1,4 @@
-"""What an intake did, as plain values."""
+"""The report of an intake, as plain values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

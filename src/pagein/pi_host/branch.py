@@ -2,12 +2,11 @@
 
 Rules of this file
 ------------------
-1. pi's branch is the truth. What the journal has of it is kept; what it lacks is added, so an empty journal is rebuilt
-   from the branch alone.
+1. pi's branch is the truth. Missing entries are added to the journal, so an empty journal is rebuilt from the branch alone.
 2. Answers to reads are journaled when they are given. Where the journal has no such record, the details that pi keeps
    with the result give it back.
-3. When pi goes to another entry, the records behind the old one are behind us as well: they stand on another branch. A branch
-   goes on behind the last request that was sent from its entry, with what was decided for it: the provider's cache has that.
+3. When pi moves to another entry, the later records are on another branch and no longer count. The branch continues from the
+   last request sent from its entry, with the decisions made for it, because the provider's cache holds that request.
 """
 
 import contextlib
@@ -53,11 +52,12 @@ class UnknownEntry(PageinError):
 class PiBranch:
     """Pi's present branch in the journal of a session.
 
-    pooled: whether new conversations are shown in the pooled layout, so that the journal says from its beginning whose calls it has.
+    pooled: whether new conversations are shown in the pooled layout; the journal then names pi as the client from its first
+    entry on.
     waits: number of calls that children are still answering.
     calls: the tool calls seen, by id.
     results: the text of each result as pi has it, by the id of its call.
-    has_markers: whether one of them may rest on others, on any branch.
+    has_markers: whether a result may depend on earlier results, on any branch.
     """
 
     def __init__(self, session: Session, *, pooled: bool = False) -> None:

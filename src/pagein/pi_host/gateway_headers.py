@@ -1,13 +1,13 @@
-"""Tell a gateway between pi and its provider whose session a request belongs to, and recognise such a gateway.
+"""Recognise a gateway between pi and its provider, and name the session of each request in a header.
 
 Rules of this file
 ------------------
 1. Only an address that may be a gateway's gets headers: one of this machine, or one with a gateway's token in its path. The
    model's provider never sees them, because a gateway removes them.
-2. As long as the extension changes requests, it names itself, and the gateway then evicts nothing: neither evicts the same
-   result twice, and no marker loses the text that it rests on.
-3. What the extension leaves to a gateway it leaves only to one that is certainly there: a running gateway of the same user, or
-   an address with a gateway's token.
+2. As long as the extension changes requests, it names itself, and the gateway then evicts nothing: so no result is evicted
+   twice, and no marker loses the text that it depends on.
+3. The extension leaves work to a gateway only if the gateway certainly exists: a running gateway of the same user, or an
+   address with a gateway's token.
 """
 
 import ipaddress

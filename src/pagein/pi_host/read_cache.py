@@ -1,4 +1,4 @@
-"""Answer pi's own reads once more: with a marker, a diff or the text, and with the record that pi keeps of it.
+"""Replace the answers to pi's own reads with a marker, a diff or the text, beside the record for pi's session file.
 
 pi's tool has run when pagein decides, so the worst case is pi's own answer (law 7).
 """

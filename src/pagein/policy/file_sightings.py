@@ -1,4 +1,4 @@
-"""What looks at a followed file tell beside what the calls of sessions told of it. Pure functions.
+"""Compare a look at a followed file with the texts known from the calls of sessions: which changes are new? Pure functions.
 
 Rules of this file
 ------------------

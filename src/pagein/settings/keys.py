@@ -48,7 +48,7 @@ ENGINE: Final[tuple[Key, ...]] = (
         _PREVIEWS.chars,
         "Outputs of at least this many characters enter as previews. 0: every output enters whole (*lossless only*).",
     ),
-    whole("previews_show", _PREVIEWS.shown, "Characters that a preview shows, about."),
+    whole("previews_show", _PREVIEWS.shown, "Approximate characters of a preview."),
     whole(
         "shown_once",
         _RESIDENCY.shown_once,
@@ -60,7 +60,7 @@ ENGINE: Final[tuple[Key, ...]] = (
         "Share of the window at which results leave regardless of age, if the bankroll covers the cost. 0: never.",
     ),
     number("valve_limit", _VALVE.limit, "Share of the window at which results leave regardless of cost."),
-    number("valve_low", _VALVE.low, "Share of the window that is left after such an eviction."),
+    number("valve_low", _VALVE.low, "Share of the window that remains after such an eviction."),
     whole(
         "valve_pastes",
         _VALVE.pastes,
@@ -122,7 +122,7 @@ ENGINE: Final[tuple[Key, ...]] = (
     whole("recall_bytes", _RECALL.caps.bytes, "Maximum bytes of one recall or search result."),
     whole("search_matches", _RECALL.matches, "Maximum matches of one search."),
     whole("search_per_object", _RECALL.per_object, "Maximum matches per object of one search."),
-    number("search_seconds", _RECALL.seconds, "Seconds after which a search starts no further object."),
+    number("search_seconds", _RECALL.seconds, "Time limit of a search in seconds, checked before each object."),
     whole("ingest_files", _ENGINE.ingest.files, "Maximum files of one ingest."),
     whole("ingest_bytes", _ENGINE.ingest.bytes, "Maximum bytes of one ingest."),
     choice(
@@ -135,13 +135,13 @@ ENGINE: Final[tuple[Key, ...]] = (
         "guard_relevance",
         _GUARDS.relevance,
         ("refuse", "warn", "off"),
-        "What the tool `read` does about a file outside the places of the last search.",
+        "How the tool `read` treats a file outside the results of the last search.",
     ),
     choice(
         "guard_folders",
         _GUARDS.folders,
         ("refuse", "warn", "off"),
-        "What the tool `read` does about files in `vendor`, `node_modules`, `.git` and `dist`.",
+        "How the tool `read` treats files in `vendor`, `node_modules`, `.git` and `dist`.",
     ),
     *LAYOUT,
     flag(
@@ -219,31 +219,31 @@ GATEWAY: Final[tuple[Key, ...]] = (
     number(
         "retention",
         _GATEWAY["retention"],
-        "Days after its last use from which a running gateway may remove the journal of a session, a day after it was announced. What the session said and touched stays. 0: never.",
+        "Days after its last use from which a running gateway may remove the journal of a session, a day after it was announced. Its objects stay. 0: never.",
         own=True,
     ),
     number(
         "quota",
         _GATEWAY["quota"],
-        "Gigabytes (of 1,000,000,000 bytes) of journals and contents in the store. Above it, a running gateway may remove the journals of sessions that were not used for 7 days, the oldest first, a day after it was announced. What the sessions said and touched stays. 0: no limit.",
+        "Gigabytes (of 1,000,000,000 bytes) of journals and contents in the store. Above it, a running gateway may remove the journals of sessions that were not used for 7 days, the oldest first, a day after it was announced. Their objects stay. 0: no limit.",
         own=True,
     ),
     flag(
         "recall_everything",
         default=_GATEWAY["recall_everything"],
-        says="Let recall tools also search and show what other sessions in the store said, read and wrote. Only for a gateway whose every caller may read them all.",
+        says="Let recall tools also search and show what other sessions in the store said, read and wrote. Only for a gateway whose callers may all read them.",
         own=True,
     ),
     flag(
         "note_guidance",
         default=_GATEWAY["note_guidance"],
-        says="Tell the model, in the description of the recall tools, to write what later sessions need as linked Markdown notes. About 110 tokens in each request.",
+        says="Ask the model, in the description of the recall tools, to write linked Markdown notes for later sessions. About 110 tokens in each request.",
     ),
     whole("recalls", _GATEWAY["recalls"], "Maximum recall rounds per client request."),
     flag(
         "children",
         default=_GATEWAY["children"],
-        says="Let the model ask child models about stored objects, at its own provider and with the key of the client's very request: your account pays. Never with a subscription login.",
+        says="Let the model ask child models about stored objects, at its own provider and with the key of the client's current request: your account pays. Never with a subscription login.",
         own=True,
     ),
     number(
@@ -281,13 +281,13 @@ GATEWAY: Final[tuple[Key, ...]] = (
     flag(
         "ask_cache_misses",
         default=_GATEWAY["ask_cache_misses"],
-        says="Ask Anthropic with each call why it missed the cache (`diagnostics`), and show its reason beside pagein's. Stops for good where it is refused.",
+        says="Ask Anthropic with each call why it missed the cache (`diagnostics`), and show its reason beside pagein's. Stops after a refusal.",
         own=True,
     ),
     text(
         "otel",
         _GATEWAY["otel"],
-        "Address of an OpenTelemetry collector that is told of each model call, such as `http://127.0.0.1:4318`: figures and names, no content. Needs the extra `otel`.",
+        "Address of an OpenTelemetry collector, such as `http://127.0.0.1:4318`, that gets the figures and names of each model call, but no content. Needs the extra `otel`.",
         own=True,
     ),
 )
@@ -295,7 +295,7 @@ GATEWAY: Final[tuple[Key, ...]] = (
 MCP: Final[tuple[Key, ...]] = (
     texts(
         "mcp_tools",
-        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`, by the names of [tools](../tools.md). Each stands in every prompt of the client.",
+        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`, by the names of [tools](../tools.md). Each is in every prompt of the client.",
     ),
     flag(
         "mcp_structured",
@@ -304,7 +304,7 @@ MCP: Final[tuple[Key, ...]] = (
     ),
     texts(
         "mcp_workspaces",
-        "Folders, beside its own, whose files the MCP server may read. For clients that tell their roots it is not needed.",
+        "Folders, beside its own, whose files the MCP server may read. Not needed for clients that send their roots.",
         own=True,
     ),
 )
@@ -313,11 +313,11 @@ CHILDREN: Final[tuple[Key, ...]] = (
     text(
         "child_model",
         "",
-        "Model that answers delegated questions, as provider/model. While none is set, models are not offered the tools `query`, `batch` and `extract`.",
+        "Model that answers delegated questions, as provider/model. Without it, models are not offered the tools `query`, `batch` and `extract`.",
         own=True,
     ),
     text("child_deep_model", "", "Model of the children of children. Default: `child_model`.", own=True),
-    whole("child_depth", _CHILDREN.depth, "1: children ask no further children. 2: they may.", own=True),
+    whole("child_depth", _CHILDREN.depth, "1: children may not ask children of their own. 2: they may.", own=True),
     whole("child_calls", _CHILDREN.calls, "Maximum children of one operation, at every depth together.", own=True),
     whole("child_concurrency", _CHILDREN.concurrency, "Maximum children that are asked at the same time.", own=True),
     number("child_seconds", _CHILDREN.child_seconds, "Seconds that one child may take.", own=True),
@@ -345,13 +345,13 @@ CHILDREN: Final[tuple[Key, ...]] = (
     flag(
         "child_memo",
         default=True,
-        says="Answer a question to a child from memory if this process asked the same model the same about the same text before.",
+        says="Answer a repeated question (same model, words and text) from the memory of this process, without a call.",
         own=True,
     ),
     text(
         "child_prompt",
         "",
-        "System prompt of children, in place of the built-in one. `{{default}}` stands for that one, `{task}`, `{tools}`, `{depth}` and `{depths}` for what they name.",
+        "System prompt of children, in place of the built-in one. `{{default}}` stands for the built-in prompt, `{task}`, `{tools}`, `{depth}` and `{depths}` for their values.",
         own=True,
     ),
     text(
@@ -367,12 +367,12 @@ PI: Final[tuple[Key, ...]] = (
         "pi_read_cache",
         "on",
         ("on", "shadow", "off"),
-        "What pi's extension does with repeated reads. `on`: answer them with a marker or a diff. `shadow`: decide, have the answer checked, and change nothing; `/readcache-status` shows what came of it.",
+        "What pi's extension does with repeated reads. `on`: answer them with a marker or a diff. `shadow`: decide and check the answer, but change nothing; `/readcache-status` shows the result.",
     ),
     flag(
         "pi_read_modes",
         default=False,
-        says="Let pi's own tool `read` take the modes of the unified read as further, optional arguments. About 700 tokens in each request.",
+        says="Give pi's own tool `read` the modes of the unified read as optional arguments. About 700 tokens in each request.",
     ),
     flag(
         "pi_paging",

@@ -156,7 +156,10 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
 
 
 def _places(problem: str, origins: Mapping[str, str]) -> str:
-    """Return where the settings of a problem were set, in brackets: those that it names, else all. "" for the command line alone."""
+    """Return in brackets where the settings of a problem were set; "" if all are from the command line.
+
+    These are the settings that the problem names, or all of them if it names none.
+    """
     set_by = {name: where for name, where in origins.items() if where != DEFAULT}
     named = set(re.findall(r"\w+", problem)) & set_by.keys() or set_by.keys()
     told = [f"{name} in {where}" for name, where in set_by.items() if name in named and where != GIVEN]

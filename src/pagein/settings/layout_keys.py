@@ -25,7 +25,7 @@ LAYOUT: Final[tuple[Key, ...]] = (
         _POOLS.recent_turns,
         "In a pooled window: turns whose calls stay active, the current one included.",
     ),
-    whole("pool_by_hand", _POOLS.by_hand, "In a pooled window: activations that stay without a pin, the newest ones."),
+    whole("pool_by_hand", _POOLS.by_hand, "In a pooled window: number of newest activations that stay without a pin."),
     whole(
         "cache_min_tokens",
         _ENGINE.cache_min_tokens,
@@ -34,7 +34,7 @@ LAYOUT: Final[tuple[Key, ...]] = (
     number(
         "cache_buffer_multiplier",
         _ENGINE.cache_buffer_multiplier,
-        "In prompts of `pagein.tiered`: a tier is to have this many times `cache_min_tokens`.",
+        "In prompts of `pagein.tiered`: target size of a tier, as a multiple of `cache_min_tokens`.",
     ),
 )
 """The settings of layouts, in the order of the documentation."""

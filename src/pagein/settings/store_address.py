@@ -1,4 +1,4 @@
-"""The store that is named: a file, a folder, a store in memory, or the address of a database. Opens nothing."""
+"""Parse the address of a store: a file, a folder, a store in memory, or a database. Opens nothing."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Residency settings for tests: results leave early, by age alone, and whatever it costs. None is shown once."""
+"""Residency settings for tests: results leave early, by age alone, at any cost, and no result is shown once."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The contract of every host: the duties of its adapter, and what is lost, and no more, where the host lacks a hook.
+"""The contract of every host, as tests: the duties of its adapter, and exactly which feature each missing hook costs.
 
 A test module derives from `HostContract` and gives the fixture `opens`, which returns an adapter for a session of the
 host: `opens(hooks, name)`. Each call of it is a new start of the host. `files` are in the folder that the host works in.

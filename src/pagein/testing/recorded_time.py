@@ -24,8 +24,8 @@ from pagein.ports import TokenCounter
 class SetClock:
     """A clock that changes only when set. Time never runs backwards, and a sleeper never wakes.
 
-    loop, settle: the loop of a gateway, and a function on it that waits for what the gateway does after an answer. The clock
-    waits for that before it is set, so that a next request finds the usage of the last one.
+    loop, settle: the loop of a gateway, and a function on it that waits for the gateway's work after an answer. The clock waits
+    for this work before a change, so that the next request finds the usage of the last one.
     """
 
     def __init__(self, at: float = 0.0) -> None:

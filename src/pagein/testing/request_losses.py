@@ -294,9 +294,9 @@ def _price_of_tools(
 ) -> Iterator[float]:
     """Yield what the recall tools cost in each request of an append-only client: at most two BIT for each of their tokens.
 
-    plain: what each request costs without them. has_tools: whether each request has them.
+    plain: the cost of each request without the tools. has_tools: whether each request has the tools.
 
-    What they cost beyond that, because they lift a prompt over the cache's minimum, is not their price.
+    If the tools lift a prompt over the cache's minimum, the extra cost of that is not included.
     """
     own = [definition(one, manner.api) for one in offers(everything=False)]
     most = 2.0 * sum(len(json.dumps(one)) for one in own) / manner.ratio

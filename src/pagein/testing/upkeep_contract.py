@@ -1,4 +1,4 @@
-"""Helpers for tests of upkeep, exports as lines and imports of lines; and the contract of every WholeStore."""
+"""The contract of every WholeStore, as tests; and exports and imports as lines for tests of upkeep."""
 
 # ruff: noqa: S101 -- these are tests that ship
 

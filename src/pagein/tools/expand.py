@@ -1,4 +1,4 @@
-"""The tool `expand`: what the references of a stored object lead to, and what refers to it."""
+"""The tool `expand`: the targets of a stored object's references, and the objects that refer to it."""
 
 import json
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The tool `peek`: show a part of an evicted result, byte for byte.
 
-For a result shown as a preview, a call without a position begins where the preview's head ends. A call with a quote shows
-the lines around it: what an edit needs that quotes text behind a stub.
+For a result shown as a preview, a call without a position begins where the preview's head ends. A call with a quote shows the
+lines around the quote, for an edit that quotes evicted text.
 """
 
 from dataclasses import replace

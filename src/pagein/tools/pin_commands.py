@@ -109,8 +109,8 @@ def departures(session: Session) -> dict[str, Any]:
 
     at: time of the request that the epoch opened with, or that missed the cache, seconds since 1970; None before that request.
     previews: the large outputs that entered as previews, the latest first.
-    tool, what: of a result that still has its place in the window, as `window` shows them; "" for others.
-    cause, who, words: why the cache was missed, by pagein's own comparison; told: by the provider, "" if it told nothing.
+    tool, what: as shown by `window`, for a result that still has its place in the window; "" for others.
+    cause, who, words: why the cache was missed, by pagein's own comparison; told: by the provider, "" if it gave no reason.
     """
     rows = {one.call_id: one for one in session.hand.window()}
     found: list[dict[str, Any]] = []

@@ -172,7 +172,7 @@ def chat(
 ) -> tuple[Answer, Iterator[Answer]]:
     """Return a chat without its turns, and an iterator that reads each turn on demand.
 
-    A session's turns are those of its main conversation, and then those of the threads in which it went on after a compaction.
+    A session's turns are the turns of its main conversation, then of the threads that continue it after a compaction.
 
     name: a session, a chat, or an object of a turn, such as a tool call; None for the session that was active last
     turns: `N` or `A-B`

@@ -1,6 +1,6 @@
 """The tools for pools in a short form, offered beside a client's own tools and answered within its model's answer.
 
-The client reads its files itself. So these tools reach what the session's own branch knows, and nothing else.
+The client reads its files itself. So these tools reach only the objects known to the session's own branch.
 """
 
 from collections.abc import Mapping

@@ -311,7 +311,7 @@ def _has_open_end(version: Version | None) -> bool:
 
 
 def _closed(text: str, version: Version | None, other: str) -> str:
-    """Return a text with the last line end of the other one, if nothing tells what its own is."""
+    """Return a text, with the last line end of `other` if its own last line end is unknown."""
     is_open = _has_open_end(version) and not text.endswith("\n")
     return f"{text}\n" if is_open and text and other.endswith("\n") else text
 

@@ -1,4 +1,4 @@
-"""The doubts about a bill, from differences in its recordings and from what it assumes, in plain words."""
+"""Doubts about a bill, in plain words: differences in its recordings, and its assumptions."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Tables of things that people know by words: on a narrow terminal, columns of figures leave, and the words stay."""
+"""Tables that keep their words on a narrow terminal: columns of figures are dropped first."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The sessions of a gateway in a terminal, as `pagein top` shows them: a screen that follows, and takes orders about windows.
+"""The sessions of a gateway in a terminal, as `pagein top` shows them: a live screen that also takes orders about windows.
 
 Takes plain values, as the gateway's page gets them. Needs textual.
 """

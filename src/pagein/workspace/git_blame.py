@@ -1,4 +1,4 @@
-"""What git says of the lines of a file. Runs the `git` executable, reads only, and changes nothing in the repository."""
+"""The authors of a file's lines by `git blame`. Runs the `git` executable, reads only, and changes nothing in the repository."""
 
 import hashlib
 import os
@@ -36,7 +36,7 @@ class GitBlame:
     """Git's answer for a file.
 
     path: of the file in its repository. head: the commit that is checked out.
-    is_changed: whether the content is another than in that commit, so that its line numbers mean nothing there.
+    is_changed: whether the content differs from that commit, so that its line numbers do not apply there.
     lines: None for a line of no commit.
     elsewhere: absolute paths of the file in other worktrees, and under the names that its lines had before.
     """

@@ -1,4 +1,4 @@
-"""What stands at a path, for the errors of reads: a file, a folder, nothing, or something that cannot be read."""
+"""Tell what is at a path, for the error messages of reads: a file, a folder, nothing, or something unreadable."""
 
 import difflib
 import os

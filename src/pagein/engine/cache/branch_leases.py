@@ -45,7 +45,7 @@ def _in_hand(account: Account, price: Prices) -> float:
 
 
 def _earned(held: CachedPrefix | None, account: Account) -> float:
-    """Return what others may borrow of: the savings by TTLs, less the savings that rewrites have spent."""
+    """Return the savings open to borrowers, in BIT: the savings by TTLs, less the savings that rewrites have spent."""
     return (0.0 if held is None else held.lease.saved) + min(0.0, account.saved)
 
 

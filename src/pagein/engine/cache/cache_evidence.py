@@ -2,8 +2,8 @@
 
 A verdict is journaled twice: in the session whose pause showed it, and in a journal of its own (`VERDICTS`). That journal
 also has what the choice of cache TTLs saved, and what sessions borrowed of it (`policy.economics.savings_reserve`). The
-engine reads it before each loan, so that processes of one store, and a process after a restart, know of one another.
-Between a request and its answer they do not.
+engine reads it before each loan, so that it knows the loans of other processes on the same store, and of itself before a
+restart. A loan is not visible to them between its request and the answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -77,7 +77,7 @@ class CacheEvidence:
         return after != before
 
     def lend(self, request: SessionRequest, before: SessionRequest, most: Exposure) -> float:
-        """Return the BIT that a session may expose of what others saved, and hold what its request may take of the savings.
+        """Return how much of the others' savings a session may risk, in BIT, and reserve the part that its request may take.
 
         Negative where others have borrowed of its own savings. Raises StoreError.
 
@@ -93,7 +93,7 @@ class CacheEvidence:
             return reserve
 
     def hold(self, request: SessionRequest, draw: Draw) -> None:
-        """Hold what a request may take of the savings, in place of what was held for it so far."""
+        """Reserve the part of the savings that a request may take, in place of its reservation so far."""
         with self._lock:
             self._savings = self._savings.with_draw(request, draw)
 

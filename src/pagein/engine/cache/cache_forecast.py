@@ -51,9 +51,9 @@ class Forecast:
     diagnosis: Diagnosis
 
     def notes(self, told: str) -> tuple[CacheMissNote, ...]:
-        """What is journaled of it: a cache miss, if there was one.
+        """The journal notes about this request: a cache miss, if there was one.
 
-        told: the provider's own reason for a miss; "" if it told none.
+        told: the provider's own reason for a miss; "" if it gave none.
         """
         found = self.diagnosis
         if found.is_miss:

@@ -26,7 +26,7 @@ _CACHED: Final = 0.9  # least cached share of a window with a breakpoint at its 
 
 @dataclass(frozen=True, slots=True)
 class TtlQuery:
-    """The facts of a request that decide its cache TTL.
+    """The facts of a request that determine its cache TTL.
 
     model: name of the model.
     long: True if the client asks for the long TTL.

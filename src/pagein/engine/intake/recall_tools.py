@@ -7,7 +7,8 @@ Rules of this file
 2. Agents get the tools: requests that offer functions of the client and let the model choose. Titles, searches of the
    provider and probes do not, and decide nothing.
 3. A client that brings pagein's tools by itself (over MCP, say) does not get them twice.
-4. A response that the provider stores is continued by its id, past pagein. So such requests get no tools.
+4. A client continues a response that the provider stores by its id, so pagein does not see its messages. Such requests get no
+   tools.
 5. Tools cost tokens in each request, even if nothing is ever saved (law 5). A known coding agent grows a window in
    which they weigh next to nothing, so it gets them with its first request that the cache surely stores without them
    too: they lift no prompt over the cache's minimum (`cache_minimum`). Any other client with a small first prompt gets

@@ -1,4 +1,4 @@
-"""The answer to a request as a note: memory has the last answer of a conversation before a message brings it.
+"""Journal the answer to a request as a note, so that memory has it before the client sends it back as a message.
 
 No decision reads this note: the messages of the next request say what the conversation goes on with.
 """

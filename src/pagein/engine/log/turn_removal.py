@@ -33,7 +33,8 @@ def words_said(message: Message) -> str | None:
     """Return a person's words in the message, "" for words no longer known; None for a message without a person's
     words.
 
-    A client may add a text of its own to every message with results, or tell that a task ended: those are nobody's words.
+    A client may add a text of its own to every message with results, or a notice that a task ended: these texts are no person's
+    words.
     """
     if not is_spoken(message):
         return None

@@ -145,8 +145,8 @@ class SessionGuards:
     def figures(self) -> dict[str, object]:
         """Return the budget, the metrics, the last search and the bundle, as plain values.
 
-        The metrics are those of the branch, and those of all branches together: over MCP each read has its own. The same
-        read with the same answer in the same place is one entry of the journal, so that all branches count it once.
+        The metrics cover the branch, and all branches together, because over MCP each read has a branch of its own. Equal reads
+        with equal answers at the same place share a journal entry, so all branches count them once.
         """
         state, limits = self.state, self.settings.limits
         return {

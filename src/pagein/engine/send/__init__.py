@@ -1,1 +1,1 @@
-"""The bytes that go out: pagein's changes spliced into the client's bytes and checked; the choice after a failure."""
+"""Build the bytes to send: splice pagein's changes into the client's bytes, check the result, choose a fallback after a failure."""

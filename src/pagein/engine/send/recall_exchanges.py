@@ -10,8 +10,8 @@ Rules of this file
 3. Searches for deferred tools, which the provider answers itself, are part of such an exchange. They go with their tools:
    a reference to a tool that is not deferred would be refused.
 4. The exchange is journaled after that request, so it holds in every process, and on that branch alone.
-5. A recalled text leaves with the first epoch that rewrites it anyway, some calls after the recall (`engine.send.sent_changes`). The
-   call above it says what was recalled, and brings it back.
+5. A recalled text leaves with the first epoch that rewrites its part of the prompt anyway, some calls after the recall
+   (`engine.send.sent_changes`). The recall call stays visible, and a repetition of it brings the text back.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A provider's request on its way: the value that the stages share, and the request without a decision (law 7).
+"""The value that the stages of a provider's request share, and the request to send without a decision (law 7).
 
 Rules of this file
 ------------------

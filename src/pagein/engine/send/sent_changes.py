@@ -10,8 +10,8 @@ Rules of this file
    client's own prompt (while pagein was off, or failed) is removed where pagein's prompt differs. If thinking is not
    bound, an epoch removes thinking of finished turns if the settings say so (`thoughts`), also for good.
 3. An epoch also removes the texts recalled in hidden exchanges after its frontier for good, once the model has made some calls
-   since. It writes that part of the prompt anew anyway, so this costs nothing.
-4. Costs as much as the window differs from the one before. A request is computed from the request before on its branch;
+   since. The epoch rewrites that part of the prompt anyway, so this costs nothing.
+4. The work grows with the difference from the window before. A request is computed from the request before on its branch;
    the most recently used ones are remembered.
 """
 

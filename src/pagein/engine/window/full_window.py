@@ -7,7 +7,7 @@ Rules of this file
    one. A turn begins with words of a person and ends before the next such words; it is evicted whole, or some of its
    steps are.
 3. Content that must not be stored stays (law 9), with its step; so do pinned results and content without a text form.
-4. A read with a receipt stays while a marker or diff stands behind it: no request tells on which receipts that rests.
+4. A read with a receipt stays while a marker or diff follows it: no request shows on which receipts a marker or diff depends.
 5. Oldest first, until enough is evicted. Content stays if its stub would not be shorter.
 """
 

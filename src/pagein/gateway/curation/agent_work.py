@@ -1,4 +1,4 @@
-"""When the agents behind a gateway are at work, and when they wait for a person. Knows no files and no threads of its own.
+"""Track which agents behind a gateway are at work, and which wait for a person. Uses no files and no threads.
 
 Rules of this file
 ------------------

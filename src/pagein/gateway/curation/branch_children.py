@@ -2,9 +2,9 @@
 
 Rules of this file
 ------------------
-1. A child reaches what the model itself reaches by recall: what left its window on this branch. Other content of the store only
+1. A child reaches the content that the model itself can recall: evicted content of this branch. Other content of the store only
    if its owner lets sessions read each other (`recall_everything`).
-2. No lock is held while a child thinks. Each look into the session stands behind the request anew.
+2. No lock is held while a child thinks. Each access to the session starts again from the request's place in its journal.
 3. The cap per hour holds for all clients of the gateway together, and is checked before each operation.
 """
 

@@ -1,4 +1,4 @@
-"""The interface to what answers a model's questions to child models, behind the gateway."""
+"""Interface for answering a model's questions to child models, behind the gateway."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -227,7 +227,7 @@ class FileFollower:
         return lambda at: asked and self.work.was_at_rest(at, others) and journaled.was_at_rest(at, elsewhere)
 
     def _others(self, folder: str) -> frozenset[str]:
-        """Return the sessions that surely work in other folders."""
+        """Return the sessions known to work in other folders."""
         return frozenset(session for session, known in self._folder_of.items() if known and not _overlap(known, folder))
 
     def _told_better(self, journaled: AgentWork) -> frozenset[str]:

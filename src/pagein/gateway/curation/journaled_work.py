@@ -1,9 +1,8 @@
-"""When agents are at work by the journals of a store: also those behind other gateways, which no request here tells of.
+"""Read from the journals of a store which agents are at work, including agents behind other gateways.
 
 Rules of this file
 ------------------
-1. The journal tells what `AgentWork` is told of the requests of this gateway: a request begins work, and an answer without a call
-   of a client's tool ends it.
+1. The rule is that of `AgentWork`: a request begins work, and an answer without a call of a client's tool ends it.
 2. A conversation is a branch of a journal from its first entry on. Of a long store only the newest entries are read.
 """
 

@@ -151,7 +151,10 @@ class KeepAliveListener(Protocol):
 
 @dataclass(slots=True)
 class _OpenRequests:
-    """The open requests of a conversation. newest: when the newest of the closed ones came; window: what it leaves to keep."""
+    """The open requests of a conversation.
+
+    newest: arrival of the newest closed request, in seconds. window: the window that it leaves in the cache.
+    """
 
     count: int = 0
     newest: float = float("-inf")

@@ -15,8 +15,14 @@ _PAUSE: Final = 3_600.0
 _BUSY: Final = 5.0
 """Seconds until the next look while calls run."""
 
-Apply: TypeAlias = Callable[[float], Sequence[str]]
-"""Applies the retention at a time, in seconds since 1970, and returns what there is to tell, in words."""
+_SHORT: Final = 0.2
+"""Seconds between two questions whether calls still run, in the middle of a removal."""
+
+Apply: TypeAlias = Callable[[float, Callable[[], bool]], Sequence[str]]
+"""Applies the retention at a time, in seconds since 1970, and returns what there is to tell, in words.
+
+It calls the function between two transactions; the function waits while calls run, and returns whether to go on.
+"""
 
 
 class SessionKeeper:
@@ -59,7 +65,14 @@ class SessionKeeper:
                 continue
             pause = self._pause
             try:
-                for words in self._apply(time.time()):  # noqa: TID251 - the rim reads the clock
+                for words in self._apply(time.time(), self._wait_for_calls):  # noqa: TID251 - the rim reads the clock
                     self._logger.warning("%s", words)
             except StoreError as problem:
                 self._logger.warning("old sessions were not looked at: %s", problem)
+
+    def _wait_for_calls(self) -> bool:
+        """Wait until no call runs. Return False if the gateway ends."""
+        while self._busy():
+            if self._ended.wait(_SHORT):
+                return False
+        return not self._ended.is_set()

@@ -93,8 +93,8 @@ class FoundGateway:
 def running_gateway(wish: GatewayWish, places: GatewayPlaces) -> AnnouncedStore | None:
     """Return a healthy gateway of this user with fitting settings, or None.
 
-    One that a user started fits at the expected address, or for the same workspace and store, if its upstreams are the wanted ones. One
-    that a launcher started fits if workspace, store and all settings are the same.
+    A gateway started by a user fits if it has the wanted upstreams, and the expected address or the same workspace and store. A
+    gateway started by a launcher fits if workspace, store and all settings are the same.
 
     Only gateways that hold the lock on their announcement are asked, so that neither token nor key goes to another user's program.
     """

@@ -173,7 +173,7 @@ class Overview(TypedDict):
 class Board:
     """The most recent sessions with their most recent calls. Used by one event loop.
 
-    ended: whether the gateway ends, so that nobody needs to listen any more
+    ended: whether the gateway is ending, so that listeners may stop
     """
 
     def __init__(self) -> None:

@@ -44,9 +44,9 @@ class TotalView(TypedDict):
 class LedgerView(TypedDict):
     """pagein's account over sessions, in one unit. The saving in all is `gained` minus `spent`, minus `recalling`.
 
-    gained: what calls were cheaper by. spent: what calls were dearer by, such as those that open an epoch.
-    recalling: the price of going on behind recalls. recalls: their number. losing: sessions that pagein made dearer so far. lost: by how much; already within
-        `spent` and `recalling`.
+    gained: the sum over cheaper calls. spent: the sum over dearer calls, such as those that open an epoch. recalling: the price
+    of continuing answers after recalls. recalls: their number. losing: number of sessions that pagein made dearer so far. lost:
+    their extra cost, already part of `spent` and `recalling`.
     """
 
     gained: float

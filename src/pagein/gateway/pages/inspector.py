@@ -30,7 +30,7 @@ _NO_STORE: Final = "This gateway only measures: nothing is stored, and nothing c
 
 @dataclass(frozen=True, slots=True)
 class Inspector:
-    """What the handlers show.
+    """The sources of the page's inspector.
 
     hand: takes orders; None for a gateway that only measures.
     archive: the sessions of the store; None without a store.

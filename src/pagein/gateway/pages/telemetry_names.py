@@ -1,4 +1,4 @@
-"""The names under which model calls are told to a collector: OpenTelemetry's conventions for generative AI, and pagein's own.
+"""The names under which model calls are exported: OpenTelemetry's conventions for generative AI, and pagein's own.
 
 The conventions are still in development. A later version of them changes this file and no other.
 """

@@ -1,4 +1,4 @@
-"""Child models behind the gateway: the client's own upstream, with the key of the client's very request.
+"""Child models behind the gateway: run at the client's own upstream, with the key of the client's current request.
 
 Rules of this file
 ------------------

@@ -1,4 +1,4 @@
-"""A diff as a reader understands it: the new side follows from the hunks and from the seen lines of the old side."""
+"""Derive the new side of a diff as a reader does: from the hunks, and from the lines seen of the old side."""
 
 import re
 from collections.abc import Mapping, Sequence

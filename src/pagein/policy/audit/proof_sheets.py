@@ -1,5 +1,4 @@
-"""The reader's sheet of one file: knowledge of a careful reader with nothing but the request, the ground of the witness
-and of the audit.
+"""What a careful reader knows of one file from the request alone. The witness and the audit judge by it.
 
 A reader keeps three things apart: the text last shown under each number; the text now believed to be at each number,
 for the reader's own edits and the shown diffs move lines whose numbers no later answer has shown; and the length of the

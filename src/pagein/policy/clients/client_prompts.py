@@ -1,5 +1,4 @@
-"""Texts in which a client speaks in the name of the user: it asks for a title or a summary, hands a summary over, tells
-that a task ended or that the user pressed Escape, or writes down a command of its own, such as `/clear`.
+"""Recognise texts that a client writes in the user's name: requests for titles, summaries, notices, commands such as `/clear`.
 
 `user_words` is the one rule for the words of a user: titles, chats, searches and blame show what it returns. Measured with
 the clients of docs/clients.md and on recorded sessions. A text that is not known here counts as words of the user.

@@ -1,4 +1,4 @@
-"""Wording of a read decision in the client's idiom: the client's line numbers, and no unstated length of a file."""
+"""Word the answer to a read as the client's own tool does: with its line numbers, and no file length that it does not state."""
 
 import re
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ def torn(lines: Sequence[str], first: int, held: Sequence[str], whole: int = WHO
 
     first: number of the first line.
     Where runs end and begin is found by halving, so the work grows with the pieces that a text is in, not with its
-    lines. Beyond `most` characters searched everything left counts as torn: it is shown, which is never wrong.
+    lines. After a search of `most` characters, all remaining lines count as torn, so they are shown, which is always safe.
     """
     count = len(lines)
     whole = min(whole, count)

@@ -144,7 +144,7 @@ class KnownTexts:
     def told(self, message: Message) -> "KnownTexts":
         """Return the same contents after a message, with those in doubt whose files its texts name beside results.
 
-        So a client tells that a file changed; from then on it takes the changed file for the one that it showed.
+        By such a text, a client reports that a file changed, and from then on treats the changed file as shown.
         """
         texts = [text for block in message.blocks for text in _texts_beside(block)]
         files = self.files
@@ -346,7 +346,7 @@ def _read(texts: KnownTexts, path: str, shown: ShownText | None, *, ends_counted
 
 
 def _texts_beside(block: Block) -> Iterator[str]:
-    """Yield what a client tells in a block beside what its calls gave."""
+    """Yield the texts that a client adds to a block beside the results of its calls."""
     if isinstance(block, Text):
         yield block.text
     elif isinstance(block, ToolResult) and "<system-reminder>" in block.text:

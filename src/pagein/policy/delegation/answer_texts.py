@@ -1,4 +1,4 @@
-"""What a model is shown of a report: whole answers only, in order, and the ids of the rest."""
+"""The text of a report for a model: whole answers in order, and the ids of the answers that do not fit."""
 
 from collections.abc import Sequence
 

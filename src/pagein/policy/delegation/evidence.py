@@ -2,8 +2,8 @@
 
 Rules of this file
 ------------------
-1. A quote is found only where the text says the same, character by character; else where it says the same with other
-   white space, which is told. Anything else is *not found in the target*: a quote with words left out is no proof.
+1. A quote is found where the text has the same characters; failing that, where only white space differs, which the report
+   mentions. Anything else is *not found in the target*: a quote with words left out is no proof.
 2. If a quote stands at several places, the first one counts, within the part that the child was shown if it is there.
 3. Places refer to the whole original, never to a part.
 """

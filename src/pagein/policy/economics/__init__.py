@@ -1,1 +1,1 @@
-"""At the prices of a provider's cache: whether a rewrite of the window pays, the cache TTL, keep-alive requests."""
+"""Decisions at the prices of a provider's cache: rewrites of the window, cache TTLs, keep-alive requests."""

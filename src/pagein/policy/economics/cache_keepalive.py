@@ -1,4 +1,4 @@
-"""What the cache holds of a session, and the choice of keep-alive requests during a pause.
+"""Estimate which part of a session the cache holds, and choose keep-alive requests during a pause.
 
 An entry with the long TTL costs more to write at every call; one with the short TTL is lost in a pause. Two requests
 are cheaper than both. One entry with the long TTL, an *anchor*, holds the whole prompt in front of it for an hour,
@@ -83,8 +83,8 @@ class Lifetimes:
     def lost_with(self, tokens: float, whole: float) -> float:
         """Return the highest cost of writing lost tokens again.
 
-        The tokens are part of a window of `whole` tokens that an hour's entry would have held. They are priced as
-        written for an hour, so that they are not lost twice.
+        The tokens are part of a window of `whole` tokens that an hour's entry would have held. They cost the one-hour write
+        price, so that they are not lost again.
         """
         return self.steep(whole) * max(0.0, self.write_long - self.read) * tokens
 
@@ -268,8 +268,8 @@ def _may_linger(lease: CacheLease, lifetimes: Lifetimes, request: Request) -> bo
     """Return whether a request may have read, and so renewed, a long-TTL entry other than the anchor of its end.
 
     The prompt may have shrunk in front of the anchor, or a rewrite may have left entries in front of its first change.
-    Only an answer that read nothing behind the prompt prefix proves that none is left. A client that asks for the short
-    TTL would have no such entry itself.
+    Only an answer without cache reads after the prompt prefix proves that no such entry is left. A client that asks for the
+    short TTL would have no such entry itself.
     """
     if lifetimes.asked <= lifetimes.short or not lease.may_hold_long_entry(request.at):
         return False

@@ -1,4 +1,4 @@
-"""What the first pauses of a model showed about its provider's cache: whether chosen cache TTLs rest on facts.
+"""Trust in a provider's cache: whether the first observed pauses of a model support chosen cache TTLs.
 
 Two practices rest on documented behaviour that an upstream may lack (`CachePractice`):
 

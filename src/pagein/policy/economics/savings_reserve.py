@@ -1,4 +1,4 @@
-"""What a session may expose of what the other sessions of its store saved by cache TTLs.
+"""How much of the savings of other sessions a session may put at risk for a longer cache TTL.
 
 A session that has saved nothing may expose nothing (`policy.economics.cache_lifetimes`). So it borrows from the savings of
 the others: all open sessions together at most a fifth of them, and one session at most `RESERVE`. What it borrows is *drawn*,
@@ -68,7 +68,7 @@ class SharedSavings:
     """The savings of a store's sessions by cache TTLs.
 
     saved: BIT, less losses, over all sessions.
-    draws: what a pause may take of them, by request.
+    draws: by request, the part that a pause may cost.
     """
 
     saved: float = 0.0

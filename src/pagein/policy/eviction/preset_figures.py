@@ -1,4 +1,4 @@
-"""What each preset of residency comes to on the recorded sessions of docs/reference/residency-results.md, through the gateway.
+"""The savings and lost quotes of each residency preset, measured through the gateway (docs/reference/residency-results.md).
 
 Apart from the presets, because `pagein replay --help` prints these figures without loading the settings.
 """

@@ -1,4 +1,4 @@
-"""The presets of residency: three points between few lost quotes and a low bill.
+"""The presets of residency: three compromises between few lost quotes and a low bill.
 
 A preset sets defaults: the ages of the residency table, which arguments are masked and where, and whether old thinking leaves.
 A setting that the user gives outvotes its preset.

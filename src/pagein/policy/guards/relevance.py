@@ -1,4 +1,4 @@
-"""Whether the target of a read belongs to what the session looks for.
+"""Judge whether the target of a read is relevant to the session's searches.
 
 Rules of this file
 ------------------

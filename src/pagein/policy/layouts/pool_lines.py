@@ -1,4 +1,4 @@
-"""The lines by which a model sees pools: metadata, references, active content, and news."""
+"""The lines that show pools to a model: metadata, references, active content, and news."""
 
 import json
 import re

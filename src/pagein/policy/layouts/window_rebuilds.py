@@ -1,4 +1,4 @@
-"""Rebuilds of the pooled window: from which content on it pays to write the rest of the prompt again."""
+"""Rebuilds of the pooled window: find the first content from which a rewrite of the rest of the prompt pays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

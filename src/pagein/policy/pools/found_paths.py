@@ -1,4 +1,4 @@
-"""The files that the output of a call names: lists of folders, finds, searches, and shell commands of these kinds.
+"""Find the files named in the output of a call: folder lists, finds, searches, and shell commands of these kinds.
 
 Best effort: output has many forms, and a path that is missed can still be read. So a line that may be anything else names
 nothing.

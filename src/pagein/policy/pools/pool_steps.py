@@ -1,4 +1,4 @@
-"""The steps of pools: what a sighting, a call, a turn, a hand or an epoch makes of a state. Pure functions.
+"""Transitions of pools: the new state after a sighting, a call, a turn, a person's action or an epoch. Pure functions.
 
 Rules of this file
 ------------------

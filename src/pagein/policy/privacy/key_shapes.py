@@ -1,4 +1,4 @@
-r"""Shapes of vendors' keys, as data: fixed beginning, alphabet and length; and which text of a shape is a key.
+r"""Shapes of vendors' keys, as data: prefix, alphabet and length; and the test whether a text of a shape is a key.
 
 The shapes are facts from the vendors' documents and from the rule lists of gitleaks 8 (MIT licence), with gitleaks'
 rule names where there is one. Only recognisable shapes are listed: with a fixed beginning, or behind a name.

@@ -1,4 +1,4 @@
-"""Take keys out of what a provider says: keys by their shape, and the very key that a request was sent with.
+"""Redact keys from a provider's messages: keys by their shape, and the key of the request itself.
 
 A provider may repeat a key in its refusal, and not every key has the shape of one.
 """

@@ -1,4 +1,4 @@
-"""Stubs for long texts of the user's side: head, tail and an id in a nearly full window, and an id for a text that came before.
+"""Stubs for long user texts: head, tail and an id in a nearly full window; only an id for a repeated text.
 
 A stub is a function of the text, its id and the way of recall, so that it is always the same.
 """

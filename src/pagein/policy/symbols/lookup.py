@@ -1,4 +1,4 @@
-"""Which definitions a name means: a name, a qualified name, or the id of a symbol.
+"""Find the definitions that a name may mean: a plain name, a qualified name, or the id of a symbol.
 
 Rules of this file
 ------------------

@@ -1,4 +1,4 @@
-"""The first tiers of items, from the number of references to each. L0 is never given: it must be earned."""
+"""The first tiers of items, from the number of references to each. No item starts in L0: L0 must be earned."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -74,7 +74,7 @@ def graduated_history(
 def oldest(sizes: Sequence[float], keep: float) -> range:
     """The places of leaving messages, while the newest within `keep` tokens stay.
 
-    The first that does not fit goes, with all before it.
+    The newest message that does not fit leaves, with all messages before it.
     """
     kept = 0.0
     for place in range(len(sizes) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""What is known of a vendor's models: the contract of the tables in `models/`.
+"""The contract of the tables in `models/`: prices, abilities, names and caches of a vendor's models.
 
 Prices: dollars are per million tokens. Without a documented minimum prefix, the largest known minimum is assumed.
 Promotional prices are left out, and so are batch and fast modes, which multiply on top.

@@ -1,4 +1,4 @@
-"""Whether a provider may take results of tools out of a request by itself, as the request's own settings ask it to.
+"""Detect requests whose own settings let the provider remove tool results.
 
 Then nobody but the provider knows what its model sees of earlier results.
 """

@@ -1,6 +1,6 @@
 """A recorded session in the tiered layout: each file that was read whole stands in a tier, once and current.
 
-Everything else of the conversation stays in it. A file that is edited leaves its tier, as the layout has it.
+The rest of the conversation stays in place. An edited file leaves its tier, as the layout demands.
 """
 
 from collections.abc import Iterable, Sequence

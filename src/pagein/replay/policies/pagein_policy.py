@@ -161,7 +161,7 @@ class PageinPolicy:
     def _answers_tools(self, sized: SizedCall, ledger: Ledger) -> bool:
         """Return whether tools have answered since the model last spoke.
 
-        A model that binds its thinking lets nothing in front of such an answer change.
+        If a model's thinking is bound to its prompt, nothing in front of such an answer may change.
         """
         said = self._messages[sized.call.messages_before - self._new(sized, ledger) : sized.call.messages_before]
         return any(isinstance(block, ToolResult) for message in said for block in message.blocks)

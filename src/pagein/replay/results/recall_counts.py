@@ -1,4 +1,4 @@
-"""Count how often a store's sessions recalled what had left their windows, beside what the stress model assumes.
+"""Count the recalls of evicted texts in a store's sessions, beside the recalls that the stress model assumes.
 
 A replay charges drawn recalls (`replay.policies.stress_needs`), because a recording cannot show every need. A store
 shows what models really asked for. Both are priced as a replay prices a recall: one more request that reads the prompt,

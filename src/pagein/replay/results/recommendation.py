@@ -72,7 +72,7 @@ class Outcome:
     """What some sessions cost under a candidate.
 
     cost: share of the bill without pagein. median: the same of the median session.
-    worst: that of the session that fares worst.
+    worst: the highest share of a single session.
     recalls: drawn and needed recalls.
     """
 
@@ -94,7 +94,7 @@ class Recommendation:
     whole: the outcome of each candidate on all sessions.
     chosen: the choice of the earlier part; None if there are too few sessions.
     saving: what the choice saves on the later part against the settings in force, as a share of its bill.
-    noise: the saving below which it could be chance.
+    noise: a saving below this one could be chance.
     advice: the recommended settings; those in force if nothing is to change.
     why: the reason in a sentence.
     """

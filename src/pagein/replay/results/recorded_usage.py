@@ -1,7 +1,7 @@
 """What recorded calls cost by the usage that the provider reported: parts of the bill, cache lifetimes, long windows.
 
-Nothing here is replayed. The other cache lifetime is worked out from the recorded calls: what was read after a pause that it
-does not bridge would have been written again, and what expired in a pause that it bridges would have been read.
+Nothing here is replayed. The cost under the other cache lifetime is computed from the recorded calls: after a pause longer than
+that lifetime, reads would have been writes; after a pause shorter than it, writes of expired tokens would have been reads.
 """
 
 from collections import defaultdict

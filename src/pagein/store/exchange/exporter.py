@@ -6,8 +6,8 @@ Rules of this file
    so that a store can keep them as a delta against the version before.
 2. The last line counts the records and hashes the bytes before it, so that a truncated or changed file is detected.
 3. An export is a snapshot, and depends only on stored content: equal content gives equal bytes.
-4. Objects that follow from the journals in the file are left out: an import makes them again (see `derived_objects`). So each entry
-   tells its place in the order over all sessions, in which journals are followed.
+4. Objects that follow from the journals in the file are left out: an import makes them again (see `derived_objects`). Each
+   entry therefore has its place in the order over all sessions, in which an import follows the journals.
 """
 
 import base64
@@ -91,7 +91,7 @@ def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
     done.withheld += sum(store.has(name) for name in hidden)
     blobs = _Blobs(store, hidden | derived.blobs | _shared_hashes(store, derived), done)
     of_versions = frozenset(
-        name for version in _log(store) if version.id not in derived.objects for name in contents_of(version)
+        name for version in _log(store) if version.id not in derived.objects for name in version.contents
     )
     for name in sorted(store.names()):
         if name not in of_versions:
@@ -168,7 +168,7 @@ class _Blobs:
 
 
 def _version_with_blobs(version: Version, blobs: _Blobs, done: ExportReport) -> Iterator[Fields]:
-    needed = sorted(contents_of(version))
+    needed = sorted(version.contents)
     for name in needed:
         yield from blobs.out(name)
     if all(map(blobs.has, needed)):
@@ -234,16 +234,10 @@ def _shared_hashes(store: WholeStore, derived: DerivedObjects) -> set[ContentHas
     needed = {stored.content for stored in store.paged_objects()}
     for version in _log(store):
         if version.id not in derived.objects:
-            needed |= contents_of(version)
+            needed |= version.contents
     for line in store.journal_lines():
         needed.update(hashes_in(line.line, known))
     return shared - needed
-
-
-def contents_of(version: Version) -> set[ContentHash]:
-    """Return the hashes of the blobs needed by a version."""
-    own = set() if version.content_hash is None else {version.content_hash}
-    return own.union(version.additional.values())
 
 
 def _blob_out(name: ContentHash, content: bytes) -> Fields:

@@ -28,7 +28,7 @@ from pagein.model.versions import Version, Writer
 from pagein.model.writes import Write, WriteRefusal
 from pagein.ports import WholeStore
 from pagein.store.exchange.export_redaction import hashes_of_excluded, is_withheld
-from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, contents_of, record_kind
+from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, record_kind
 from pagein.store.exchange.import_bounds import chars_of, count, following_request, moment, record, text
 from pagein.store.exchange.import_state import NO_EXPORT, ImportedSession, ImportReport, KnownHistory
 
@@ -215,7 +215,7 @@ class _ImportReader:
     def _withhold(self, version: Version) -> None:
         """Leave out a version of an excluded file, and its content unless another record needs the content."""
         self.done.withheld += 1
-        for name in contents_of(version) & self._waiting.keys():
+        for name in version.contents & self._waiting.keys():
             if name in self._fresh:
                 self._private[name] = self._waiting.pop(name)
                 self.done.added["blob"] -= 1

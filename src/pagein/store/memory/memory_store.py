@@ -99,8 +99,7 @@ class MemoryStore(MemoryBlobs):
         return tuple(islice(found, most))
 
     def contents(self) -> Iterator[ContentHash]:
-        needed = {one.content_hash for one in self._log if one.content_hash is not None}
-        return iter(sorted(needed.union(*(one.additional.values() for one in self._log))))
+        return iter(sorted(set().union(*(version.contents for version in self._log))))
 
     def _newest(self, object_id: str) -> Version | None:
         history = self._history.get(object_id)

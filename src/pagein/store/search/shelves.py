@@ -204,7 +204,7 @@ def pages_in(record: str) -> Mapping[str, ContentHash]:
 
 
 def _about(fields: "_SearchRecord") -> "_AboutRecord":
-    """Return what filters need of the metadata, which is decoded only if it has any of it."""
+    """Return the metadata fields for filters. Metadata without such fields is not decoded."""
     raw = bytes(fields.metadata)
     return _ABOUT.decode(raw) if any(name in raw for name in _WANTED) else _NOTHING
 

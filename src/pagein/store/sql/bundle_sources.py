@@ -1,4 +1,4 @@
-"""Find and load the sources of bundles: the parts of journals that the contents of a bundle say again.
+"""Find and load the sources of bundles: parts of journals with the same texts as the contents of a bundle.
 
 Rules of this file
 ------------------

@@ -1,4 +1,4 @@
-"""Find what holds an erased text, and the sessions whose objects depend on one another.
+"""Find the rows that hold an erased text, and the sessions whose objects depend on one another.
 
 Rules of this file
 ------------------

@@ -6,12 +6,13 @@ Rules of this file
    from the session. This keeps too much rather than too little, and stays correct for new kinds of entries.
 2. Only ended sessions are deleted: sessions marked as ended, or unused for a long time.
 3. Content needed by any version of any object is never deleted: history stays.
-4. A plan is made without blocking writers. It is carried out without other writers, and content needed by then is kept.
+4. A plan is made without blocking writers. It is carried out in transactions that are short, because agents wait for them. Content that
+   is needed by then is kept.
 5. Every writer of a blob stores a reference in the same transaction; an unreferenced blob is garbage at once.
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -24,6 +25,9 @@ from pagein.ports import WholeStore
 DAY: Final = 86_400.0
 NO_BYTES: Final = ContentHash.of(b"")
 """The empty blob, never garbage: it keeps the last blob number in SQLite (see `sqlite_upkeep`)."""
+_AT_ONCE: Final = 1 << 18
+"""Stored bytes of the journals that one transaction removes. It takes well under a second."""
+_PAGE: Final = 1_000
 _DIGITS: Final = 64
 _HASHES: Final = re.compile(rb"[0-9a-f]{64,}")
 _OBJECT: Final = re.compile(rb"pg-[0-9a-f]{8}-[0-9a-f]{8}")
@@ -49,7 +53,8 @@ class CollectionPlan:
     """Removable content.
 
     freed: approximate number of bytes to be freed, of `size` stored bytes
-    place: end of the journals read for the plan
+    place, version: ends of the journals and of the versions that were read for the plan
+    forgettings: how often a text was forgotten before the plan
     reasons: why each session is removed, in words
     """
 
@@ -59,6 +64,8 @@ class CollectionPlan:
     freed: int
     size: int
     place: int
+    version: int = 0
+    forgettings: int = 0
     reasons: tuple[str, ...] = ()
 
     @property
@@ -96,18 +103,19 @@ def plan(store: WholeStore, retention: Retention, now: float, only: Container[st
         sizes = store.blob_sizes()
         objects = [one for one in store.paged_objects() if one.kind != EXPIRED]
         needs = _needs(store.journal_lines(), sizes)
-        history = frozenset(store.contents())
+        history, version = _history(store)
+        forgettings = store.forgettings()
     known = {one.name for one in sessions}
     for stored in objects:
         for name in known.intersection({stored.origin.session, *needs.objects.get(stored.id, ())}):
             needs.blobs.setdefault(name, set()).add(stored.content)
     counts = _counts(needs, history)
     garbage = {name for name in sizes if name not in counts} - {NO_BYTES}
-    size = sum(sizes.values()) + sum(one.size for one in sessions)
+    size = _size(sizes, sessions)
     freed = sum(sizes[name] for name in garbage)
     dropped: list[KeptSession] = []
     reasons: list[str] = []
-    for session in _ended_sessions(sessions, retention, now):
+    for session in _idle_sessions(sessions, retention, now):
         if only is not None and session.name not in only:
             continue
         if (why := _reason(session, retention, now, size - freed)) is not None:
@@ -120,29 +128,80 @@ def plan(store: WholeStore, retention: Retention, now: float, only: Container[st
     orphans = frozenset(
         one.id for one in objects if stay.isdisjoint({one.origin.session, *needs.objects.get(one.id, ())})
     )
-    return CollectionPlan(tuple(dropped), orphans, frozenset(garbage), freed, size, needs.place, tuple(reasons))
+    blobs = frozenset(garbage)
+    return CollectionPlan(
+        tuple(dropped), orphans, blobs, freed, size, needs.place, version, forgettings, reasons=tuple(reasons)
+    )
 
 
-def collect(store: WholeStore, planned: CollectionPlan) -> CollectionPlan:
-    """Carry out a plan as far as still valid, in a single transaction.
+def ended_sessions(store: WholeStore, retention: Retention, now: float) -> tuple[KeptSession, ...]:
+    """Return the sessions that a plan would remove. Journals and versions are read only if the store is over its quota."""
+    sessions = store.sessions()
+    if retention.quota is not None and _size(store.blob_sizes(), sessions) > retention.quota:
+        return plan(store, retention, now).sessions
+    return tuple(one for one in _idle_sessions(sessions, retention, now) if _reason(one, retention, now, 0) is not None)
 
-    Return the deleted content. Raises StoreError.
+
+def collect(store: WholeStore, planned: CollectionPlan, go_on: Callable[[], bool] = lambda: True) -> CollectionPlan:
+    """Carry out a plan as far as still valid.
+
+    go_on: called between two transactions, to wait for others; returns whether to go on. What is left is garbage for the next plan.
+
+    Return the deleted content. Raises StoreError: if a session that is to be removed is used again, sessions before it are gone.
     """
+    removed: list[KeptSession] = []
+    for some in _portions(planned.sessions):
+        with store.exclusive():
+            _demand_as_planned(store, planned, some)
+            store.drop_sessions([one.name for one in some])
+        removed += some
+        while store.bundle_more(rest=True):  # what was compressed against a journal is alone now, and takes much room
+            pass
+        if not go_on():
+            return _carried_out(store, planned, removed, frozenset(), frozenset())
     with store.exclusive():
-        # without the sizes: a line takes less room after its segment was made
-        listed = {one.name: replace(one, size=0) for one in store.sessions()}
-        if any(listed.get(one.name) != replace(one, size=0) for one in planned.sessions):
-            raise StoreError("a session that was to be given up was just taken up again; nothing was done, plan anew")
+        _demand_as_planned(store, planned, ())
         sizes = store.blob_sizes()
         needs = _needs(store.journal_lines(planned.place), sizes)
         orphans = planned.objects.difference(needs.objects)
-        blobs = planned.blobs - _needed(store, needs, orphans)
-        store.drop_sessions([one.name for one in planned.sessions])
+        blobs = planned.blobs - _needed(store, needs, orphans, planned.version)
         store.drop_objects(sorted(orphans))
         store.drop_blobs(sorted(blobs))
         blobs = frozenset(name for name in blobs if not store.has(name))
-    freed = sum(sizes.get(name, 0) for name in blobs) + sum(one.size for one in planned.sessions)
-    return replace(planned, objects=orphans, blobs=blobs, freed=freed)
+    return _carried_out(store, planned, removed, orphans, blobs)
+
+
+def _portions(sessions: Sequence[KeptSession]) -> Iterator[Sequence[KeptSession]]:
+    """Yield the sessions in portions of about `_AT_ONCE` bytes."""
+    first = size = 0
+    for end, session in enumerate(sessions, 1):
+        size += session.size
+        if size >= _AT_ONCE or end == len(sessions):
+            yield sessions[first:end]
+            first, size = end, 0
+
+
+def _demand_as_planned(store: WholeStore, planned: CollectionPlan, sessions: Sequence[KeptSession]) -> None:
+    """Raise StoreError if one of the sessions was used since the plan, or if entries were rewritten."""
+    # without the sizes: a line takes less room after its segment was made
+    listed = {one.name: replace(one, size=0) for one in store.sessions()} if sessions else {}
+    if any(listed.get(one.name) != replace(one, size=0) for one in sessions):
+        raise StoreError("a session that was to be given up was just taken up again; it stays, plan anew")
+    if store.forgettings() != planned.forgettings:
+        raise StoreError("a text was forgotten meanwhile; the rest stays, plan anew")
+
+
+def _carried_out(
+    store: WholeStore,
+    planned: CollectionPlan,
+    removed: Sequence[KeptSession],
+    objects: frozenset[ObjectId],
+    blobs: frozenset[ContentHash],
+) -> CollectionPlan:
+    """Return what was deleted. What others wrote meanwhile is not told from what was freed."""
+    freed = max(0, planned.size - _size(store.blob_sizes(), store.sessions()))
+    reasons = planned.reasons[: len(removed)]
+    return replace(planned, sessions=tuple(removed), objects=objects, blobs=blobs, freed=freed, reasons=reasons)
 
 
 def drop_unneeded(store: WholeStore) -> int:
@@ -161,9 +220,28 @@ def drop_unneeded(store: WholeStore) -> int:
         return 0
 
 
-def _needed(store: WholeStore, needs: _Needs, orphans: Container[ObjectId]) -> set[ContentHash]:
-    """Return the content that journals, the history of objects, or evicted objects other than orphans need."""
-    needed = set(store.contents()).union(*needs.blobs.values())
+def _size(blobs: Mapping[ContentHash, int], sessions: Iterable[KeptSession]) -> int:
+    return sum(blobs.values()) + sum(one.size for one in sessions)
+
+
+def _history(store: WholeStore, after: int = 0) -> tuple[frozenset[ContentHash], int]:
+    """Return the content that versions need, and the end of the versions.
+
+    after: a place in the order of all versions
+    """
+    needed: set[ContentHash] = set()
+    while page := store.log(after, _PAGE):
+        after = page[-1].sequence
+        needed.update(*(version.contents for version in page))
+    return frozenset(needed), after
+
+
+def _needed(store: WholeStore, needs: _Needs, orphans: Container[ObjectId], after: int = 0) -> set[ContentHash]:
+    """Return the content that journals, the history of objects, or evicted objects other than orphans need.
+
+    after: only versions after this place
+    """
+    needed = set(_history(store, after)[0]).union(*needs.blobs.values())
     return needed | {one.content for one in store.paged_objects() if one.id not in orphans and one.kind != EXPIRED}
 
 
@@ -216,7 +294,7 @@ def _release_needs(names: set[ContentHash], counts: dict[ContentHash, int]) -> s
     return {name for name in names if not counts[name]}
 
 
-def _ended_sessions(sessions: Sequence[KeptSession], retention: Retention, now: float) -> list[KeptSession]:
+def _idle_sessions(sessions: Sequence[KeptSession], retention: Retention, now: float) -> list[KeptSession]:
     """Return the ended sessions, least recently used first."""
     others = [one for one in sessions if not one.is_own]
     idle = [one for one in others if one.ended or (one.touched is not None and now - one.touched >= retention.idle)]

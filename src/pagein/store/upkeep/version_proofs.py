@@ -1,4 +1,4 @@
-"""Prove versions of objects faster than one by one: what versions of an object have in common is read and parsed once.
+"""Prove the versions of objects in bulk: parts common to several versions are read and parsed once.
 
 There is no proof of a damaged version, nor of one that is written meanwhile. Such a version needs a closer look, alone.
 """

@@ -139,7 +139,7 @@ def _fitting(text: OpenText, found: Places, context: int, room: AnswerRoom, verd
 def _fitting_windows(document: Document, places: Places, context: int, most: int, room: int) -> Places:
     """Return as many of the places as fit; at least the first line of the first.
 
-    most: lines to show. room: characters for them, without what stands in front.
+    most: lines to show. room: characters for the lines, without the text in front of them.
     """
     every, chosen = document.lines, places.chosen
     while True:

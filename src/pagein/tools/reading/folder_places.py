@@ -2,11 +2,11 @@
 
 Rules of this file
 ------------------
-1. Places alone are a search: they are counted as one, and told also when the read budget is spent, because a narrowing
-   search restores it. With lines around them they are a read as well.
-2. An answer about one file is a proven read of that file. One about several files is plain text: a marker rests on the
-   answers that showed its lines, and leaves the window with them, and that is kept for one file for each answer. So what
-   such an answer shows is not taken for known. Its next calls read the places.
+1. Places alone count as a search, and are shown even if the read budget is spent, because a narrowing search restores the
+   budget. Places with lines around them also count as a read.
+2. An answer about one file is a proven read of that file. An answer about several files is plain text, and its lines do not
+   count as known: a marker leaves the window with the answers that showed its lines, and an answer records this for one file
+   only. The suggested next calls read the places.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

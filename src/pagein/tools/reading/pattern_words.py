@@ -22,7 +22,7 @@ def nothing_found(
     """Return the refusal of a search without a place.
 
     shown: the file or folder. next_call: a search that may find more.
-    unsearched: what was not looked at, so that *empty* is not *failed*.
+    unsearched: files left out of the search, so that *no match* is not confused with *not searched*.
     """
     where = "the workspace" if shown == "." else short_name(shown)
     written = (call.asked.pattern or "")[:80]

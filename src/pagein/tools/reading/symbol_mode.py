@@ -136,7 +136,7 @@ def _find(call: ReadCall) -> tuple[SymbolText, OpenText]:
 def _path(call: ReadCall) -> str | None:
     """Return the path for choosing between symbols; None for the workspace. Raises ReadRefusal for a missing file.
 
-    A file or folder that exists is told from the workspace on, with a slash in front, so that no other one has its name.
+    The path of an existing file or folder is relative to the workspace, with a slash in front, so that it is unique.
     """
     path = call.asked.path
     if path is None:

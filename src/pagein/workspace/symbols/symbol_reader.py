@@ -39,7 +39,7 @@ class SymbolMap:
     """The symbol map of a workspace, or of a part.
 
     blocks: of the files, in their rank. is_whole: whether each file has its block.
-    files: number of files that the map is about. scan: what the looks at the files found, also what failed.
+    files: number of files that the map is about. scan: the result of looking at the files, failures included.
     """
 
     blocks: tuple[MapBlock, ...]
