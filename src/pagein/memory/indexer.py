@@ -80,21 +80,21 @@ class Indexer:
 
         within: seconds after which to stop; None for no limit. stop: asked between transactions.
         """
-        began, entries, versions, done = time.monotonic(), 0, self._writer.written, 1
+        began, entries, versions, is_behind = time.monotonic(), 0, self._writer.written, True
         with self._turn:
 
             def goes_on() -> bool:
                 return not stop() and (within is None or time.monotonic() - began < within)
 
-            while done and goes_on():
-                done = self._follow_some()
+            while is_behind and goes_on():
+                done, is_behind = self._follow_some()
                 entries += done
                 self._apart += done
                 while self._apart >= _AT_ONCE and goes_on():
                     self._apart = _AT_ONCE if self._store.bundle_more() else 0
                 if done and tell is not None:
                     tell(self._place(), self._store.last_place())
-        return LayerReport(entries, self._writer.written - versions, self.behind() if done else 0)
+        return LayerReport(entries, self._writer.written - versions, self.behind() if is_behind else 0)
 
     def save_open_chats(self, at: float, within: float | None = None, tell: Progress | None = None) -> LayerReport:
         """Bring the objects up to the journals, with the newest steps of all chats.
@@ -200,11 +200,15 @@ class Indexer:
         self._forget_states()
         return dropped
 
-    def _drop_older_form(self) -> None:
-        """Drop objects of another form. A repeated write would leave such objects as they are."""
+    def _place_in_turn(self) -> int:
+        """Return the place of the last entry that was followed, and drop objects of another form: a repeated write would leave
+        them as they are.
+        """
         found = self._store.layer(LAYER)
         if found is not None and found[1] != FORM:
             self._drop_from(self._store)
+            return 0
+        return 0 if found is None else found[0]
 
     def behind(self) -> int:
         """Return the number of places that are not followed yet."""
@@ -216,10 +220,10 @@ class Indexer:
         found = self._store.layer(LAYER)
         return found[0] if found is not None and found[1] == FORM else 0
 
-    def _follow_some(self) -> int:
-        """Follow the next entries in one transaction, and return the number of entries."""
+    def _follow_some(self) -> tuple[int, bool]:
+        """Follow the next entries in one transaction. Return the number of entries, and whether there may be more."""
         if not self._store.places(self._place(), 1) and RemadeObjects.load(self._store) is None:
-            return 0
+            return 0, False
         try:
             with self._store.exclusive():
                 return self._follow_in_turn()
@@ -231,20 +235,20 @@ class Indexer:
         self._sessions.clear()
         self._machines = SessionMachines(self._store)
 
-    def _follow_in_turn(self) -> int:
-        self._drop_older_form()
+    def _follow_in_turn(self) -> tuple[int, bool]:
+        place = self._place_in_turn()
         if self._forgettings != (forgettings := self._store.forgettings()):  # another process rewrote entries
             self._forget_states()
             self._forgettings = forgettings
         if remade := RemadeObjects.load(self._store):
             self._machines.catch_up()
-            return self._make_some_again(remade)
+            return self._make_some_again(remade), True
         deadline = time.monotonic() + _LONGEST_TURN
-        place, count = self._place(), 0
+        count, page = 0, self._store.places(place, _AT_ONCE)
         readers: dict[str, Iterator[Placed]] = {}
         followed: dict[str, None] = {}
         self._machines.catch_up()
-        for at, session in self._store.places(place, _AT_ONCE):
+        for at, session in page:
             if session == ORDERS:
                 followed |= dict.fromkeys(self._carry_out(at))
             elif session == FILES:
@@ -258,7 +262,7 @@ class Indexer:
         self._note_open_chats(followed)
         self._store.set_layer(LAYER, place, FORM)
         self._close_sessions()
-        return count
+        return count, count < len(page) or count == _AT_ONCE
 
     def _follow_session(self, session: str, at: int, readers: dict[str, Iterator[Placed]]) -> None:
         """Follow the journal of a session up to the entry at a place."""

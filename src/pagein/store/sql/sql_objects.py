@@ -313,8 +313,7 @@ def _free_sequence(rows: Rows, request: str, sealed: SealedDraft, after: int, be
 
 
 def _next_sequence(rows: Rows) -> int:
-    rows.execute("UPDATE tally SET sequence = sequence + 1")
-    found = rows.execute("SELECT sequence FROM tally").fetchone()
+    found = rows.execute("UPDATE tally SET sequence = sequence + 1 RETURNING sequence").fetchone()
     if found is None:
         raise StoreError("the store has lost count of its versions")
     return int(found[0])
@@ -325,26 +324,28 @@ def _document(rows: Rows, version: Version) -> int:
     if version.number == 1:
         values = (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id))
         # the document may exist without a version after a repair
-        rows.execute(
+        found = rows.execute(
             """INSERT INTO document(type, nickname, deleted, head, id) VALUES(?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET
-               type = excluded.type, nickname = excluded.nickname, deleted = excluded.deleted, head = excluded.head""",
+               type = excluded.type, nickname = excluded.nickname, deleted = excluded.deleted, head = excluded.head
+               RETURNING number""",
             values,
-        )
-    else:
-        put_head(rows, version)
-    found = rows.execute("SELECT number FROM document WHERE id = ?", (encode_text(version.id),)).fetchone()
+        ).fetchone()
+        if found is None:
+            raise StoreError("the store lost an object while it was written")
+        return int(found[0])
+    return put_head(rows, version)
+
+
+def put_head(rows: Rows, version: Version) -> int:
+    """Make a version the newest version of the object, and return the object's number."""
+    nickname = None if version.nickname is None else encode_text(version.nickname)
+    found = rows.execute(
+        "UPDATE document SET type = ?, nickname = ?, deleted = ?, head = ? WHERE id = ? RETURNING number",
+        (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id)),
+    ).fetchone()
     if found is None:
         raise StoreError("the store lost an object while it was written")
     return int(found[0])
-
-
-def put_head(rows: Rows, version: Version) -> None:
-    """Make a version the newest version of the object."""
-    nickname = None if version.nickname is None else encode_text(version.nickname)
-    rows.execute(
-        "UPDATE document SET type = ?, nickname = ?, deleted = ?, head = ? WHERE id = ?",
-        (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id)),
-    )
 
 
 def _base_of(rows: Rows, current: Version | None, number: int) -> Version | None:
