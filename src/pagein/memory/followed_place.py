@@ -14,7 +14,6 @@ OPEN_CHATS: Final = "memory.open"
 
 def is_followed(store: LayerStore) -> bool:
     """Return whether the objects are up to the journals, with the newest steps of all chats."""
-    found, left = store.layer(LAYER), store.layer(OPEN_CHATS)
-    if found is None or found[1] != FORM or (left is not None and left[1] != "[]"):
-        return False
-    return not store.places(found[0], 1)
+    place, form = store.layer(LAYER) or (0, FORM)
+    _, left = store.layer(OPEN_CHATS) or (0, "[]")
+    return form == FORM and left == "[]" and not store.places(place, 1)
