@@ -180,7 +180,7 @@ def unpack_once(data: bytes, unpacked: Callable[[bytes], bytes]) -> bytes:
     # compared as they are: a hash of so many bytes would take longer
     for kept in tuple(_bundles):
         if kept[0] == data:
-            with contextlib.suppress(ValueError):  # another thread was faster
+            with contextlib.suppress(ValueError, IndexError):  # another thread was faster
                 _bundles.remove(kept)
             _bundles.appendleft(kept)
             return kept[1]
