@@ -60,7 +60,7 @@ def peek(  # noqa: PLR0913 - a command has as many options as it has
 
     place = {"offset": offset, "length": length, "line": line, "lines": lines, "around": around}
     if everything and (as_json or any(one is not None for one in place.values())):
-        raise BadInput("--all prints all of it and nothing else; leave out what selects or shapes a part")
+        raise BadInput("--all prints the whole text only; leave out options that select or shape a part")
     if everything or session is None:  # as an agent's shell calls it: without the time that the engine takes to start
         with wiring.open_texts(store, workspace) as texts:
             if everything:

@@ -15,7 +15,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
-from pagein.errors import BadInput
+import msgspec
+
+from pagein.errors import BadInput, BadName, DamagedBlob
 from pagein.model.names import ContentHash
 from pagein.model.object_types import type_of
 from pagein.model.references import Reference
@@ -33,6 +35,10 @@ from pagein.model.versions import Draft, Provenance, Version, Writer
 
 _OBJECT_TAG: Final = "pagein object 1\n"
 _VIEW_TAG: Final = "pagein view 1\n"
+_OWN_FIELDS: Final = ("id", "type", "nickname", "locked", "deleted", "view", "provenance")
+_PARTS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_VIEWS: Final = msgspec.json.Decoder(list[str] | None)
+_NAMES: Final = msgspec.json.Decoder(str)
 Shown: TypeAlias = tuple[tuple[str, Value | ContentHash], ...]
 
 
@@ -131,6 +137,21 @@ def version_of(record: str, *, sequence: int, number: int, at: float, chars: int
         raise BadInput(f"not the record of a version: {problem} is missing") from problem
 
 
+class _RecordOfFields(msgspec.Struct):
+    additional: dict[str, str]
+
+
+_fields: Final = msgspec.json.Decoder(_RecordOfFields)
+
+
+def additional_in(record: str) -> Iterator[ContentHash]:
+    """Yield the hashes of the additional fields in the record of a version. Raises DamagedBlob for a malformed record."""
+    try:
+        yield from map(ContentHash.parse, _fields.decode(record).additional.values())
+    except (msgspec.MsgspecError, UnicodeError, BadName) as problem:
+        raise DamagedBlob(f"not the record of a version: {problem}") from problem
+
+
 def metadata_view(version: Version) -> Shown:
     """The metadata view of a version: names with values, in order; null for a missing field.
 
@@ -144,6 +165,42 @@ def metadata_view(version: Version) -> Shown:
 def view_hash_of(version: Version) -> ContentHash:
     """The metadata view hash computed from a version's record."""
     return _hash_of_view(metadata_view(version))
+
+
+def pinned_hashes_of(record: str, chars: int) -> tuple[ContentHash, ContentHash | None]:
+    """The metadata view hash and the content hash of the version with a record, without making the version.
+
+    A part of a canonical form is the canonical form of the part, so the view is cut out of the record. Raises BadInput.
+    """
+    try:
+        fields = _PARTS.decode(record)
+        metadata, additional = _PARTS.decode(fields["metadata"]), _PARTS.decode(fields["additional"])
+        view: list[str] | None = _VIEWS.decode(fields["view"])
+        is_deleted = bytes(fields["deleted"]) == b"true"
+        content = None if bytes(fields["content"]) == b"null" else bytes(fields["content"]).decode()
+        names = list(type_of(_NAMES.decode(fields["type"])).view) if view is None else view
+    except (msgspec.MsgspecError, ValueError, KeyError) as problem:
+        raise BadInput(f"not the record of a version: {problem}") from problem
+
+    def told(name: str) -> str:
+        key = f"${name}" if name.startswith("$") else name
+        if name == "char_count":
+            return str(chars)
+        if name == "content":
+            return "null" if content is None else f'"hash",{content}'
+        if key in additional:
+            return f'"hash",{bytes(additional[key]).decode()}'
+        if name in _OWN_FIELDS:
+            return bytes(fields[name]).decode()
+        known = bytes(metadata.get(key, b"null")).decode()
+        if name == "args_display" and known == "null" and "args" in metadata:
+            return canonical(bytes(metadata["args"]).decode())
+        return known
+
+    names += ["deleted"] if is_deleted and "deleted" not in names else []
+    pairs = ",".join(f"[{canonical(name)},{told(name)}]" for name in names)
+    hash_of_view = ContentHash.of(f"{_VIEW_TAG}[{pairs}]".encode())
+    return hash_of_view, None if content is None else ContentHash.parse(content.strip('"'))
 
 
 def record_of(version: Version) -> str:
@@ -202,7 +259,7 @@ def _shown_value(name: str, fields: Fields, chars: int) -> Value | ContentHash:
         return None if fields["content"] is None else ContentHash(_text(fields["content"]))
     if name in additional:
         return ContentHash(_text(additional[name]))
-    if name in ("id", "type", "nickname", "locked", "deleted", "view", "provenance"):
+    if name in _OWN_FIELDS:
         return fields[name]
     if name == "args_display" and metadata.get(name) is None and "args" in metadata:
         return canonical(metadata["args"])

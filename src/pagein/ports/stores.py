@@ -1,16 +1,17 @@
 """Interfaces to a store, as the engine uses it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from pagein.errors import StoreError
 from pagein.model.entries import Entry, EntryId
 from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.references import Reference
-from pagein.model.text_removal import Tombstone
+from pagein.model.text_removal import SessionGroup, Tombstone
 from pagein.model.values import Value
 from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write
@@ -211,6 +212,20 @@ class LayerStore(Protocol):
         """
         ...
 
+    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
+        """Return a group with these sessions, to be followed again together.
+
+        None if a person or another writer has a part in its objects, so that its journals alone do not tell them.
+        """
+        ...
+
+    def drop_objects_of_sessions(self, sessions: Collection[str], most: int) -> int:
+        """Delete objects with a version that follows from the journal of one of some sessions, and return their number.
+
+        most: how many. Their blobs stay.
+        """
+        ...
+
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
         """Delete every object whose versions have only these writers, and return the number of deleted objects.
 
@@ -232,7 +247,7 @@ class ObjectStore(Protocol):
     A version's number counts within its object, its sequence over the whole store; both grow in the order in which versions
     become visible, without gaps, and they alone order anything. Times are those of the writers, and may go backwards.
 
-    Answers are as of the moment of the call. Only `content` and `additional` read content. The only exception is StoreError, for every
+    Answers are as of the moment of the call. Only `content`, `additional` and `load` read content. The only exception is StoreError, for every
     failure of the store; a record or content that differs from the stored bytes raises DamagedBlob.
     """
 
@@ -303,6 +318,14 @@ class ObjectStore(Protocol):
         """Return an additional field of a version, verified by its hash.
 
         Return None if the version has no field of this name.
+        """
+        ...
+
+    def load(self, names: Sequence[ContentHash]) -> Sequence[bytes | StoreError]:
+        """Return the bytes of contents and additional fields, each verified by its hash; the failure in place of what is
+        missing or damaged.
+
+        Cheaper than one by one: what is stored together is read once.
         """
         ...
 

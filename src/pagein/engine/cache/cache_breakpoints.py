@@ -106,7 +106,7 @@ def place_to_split(request: WireRequest, share: float) -> Address | None:
 
     The model's last answer comes first, then the blocks of the client's message behind it.
 
-    share: the most that may stand behind the block, as a share of that message.
+    share: the most that may stand after the block, as a share of that message.
     """
     items, last = request.items, len(request.items) - 1
     if last < 1 or share <= 0 or b'"assistant"' not in items[last - 1]:

@@ -12,7 +12,7 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.policy.eviction.argument_masks import ArgumentRules, mask_arguments
 from pagein.policy.eviction.residency import Resident
-from pagein.policy.privacy.erasure import ErasedTexts
+from pagein.policy.privacy.erased_texts import ErasedTexts
 from pagein.policy.stubs.paste_stubs import name_repeat, shorten_paste
 from pagein.policy.stubs.previews import Previews, preview
 from pagein.policy.stubs.recall_ways import Way

@@ -107,6 +107,7 @@ def prepared_request(asked: PreparedRequest, call: RequestCall) -> PreparedReque
         body=made.body,
         sent=_sent_request(pending, made, asked.at),
         terms=call.terms,
+        is_unsure=call.gate.economics is not None and call.gate.economics.sure_from > 0,
         entry=call.entry,
         placed=call.placed,
         shared=call.known,

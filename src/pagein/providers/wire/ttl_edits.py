@@ -66,7 +66,7 @@ def marks_in(request: WireRequest) -> RequestBreakpoints | None:
 
 
 def shorten_ttl(request: WireRequest) -> WireRequest:
-    """Change every one-hour breakpoint behind the prompt prefix to five minutes.
+    """Change every one-hour breakpoint after the prompt prefix to five minutes.
 
     Tools and instructions keep their hour: the next session reads their entries, and it may begin after a pause.
     """
@@ -122,7 +122,7 @@ def split_ttl(request: WireRequest, place: Address) -> WireRequest:
     """Set breakpoints up to a block to one hour, add a breakpoint there, and set later ones to five minutes.
 
     If four breakpoints are taken, the last one in front of the block is dropped: the look-back from the block finds its
-    entry. Returns the same request if there is no such breakpoint, or none behind the block.
+    entry. Returns the same request if there is no such breakpoint, or none after the block.
     """
     marks = marks_in(request)
     if marks is None:
@@ -146,7 +146,7 @@ def split_ttl(request: WireRequest, place: Address) -> WireRequest:
 def move_last_mark(request: WireRequest, place: Address) -> WireRequest:
     """Move the request's last breakpoint to a block, so that the cache is written up to this block and no further.
 
-    Breakpoints behind the block are dropped. Returns the same request if it has no breakpoint of its own in its last
+    Breakpoints after the block are dropped. Returns the same request if it has no breakpoint of its own in its last
     message, or one that the provider places by itself.
     """
     marks = marks_in(request)
