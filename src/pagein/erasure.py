@@ -1,7 +1,7 @@
 """Erase a text from a store and from the files beside the store, then search every byte to prove the erasure.
 
 Steps, in this order: rewrite the store, set tombstones and drop the objects made from journals, in one transaction; make these objects
-again from the rewritten journals, so that nothing derived from an erased text stays; clean freed pages and the write-ahead log; empty the search
+again from the rewritten journals, in short transactions, so that nothing derived from an erased text stays; clean freed pages and the write-ahead log; empty the search
 index, which is rebuilt from the remaining content; rewrite the logs of operations; read everything again.
 """
 
@@ -10,14 +10,14 @@ import fcntl
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from pagein.errors import BadInput, BadName, NotRecallable, StoreError
-from pagein.memory.indexer import Indexer, RemadeObjects
+from pagein.memory.indexer import Indexer
 from pagein.model.codec import decode_entry, decode_message
 from pagein.model.derived_versions import is_derived
 from pagein.model.entries import Entry, EntryId, MessageEntry, NoteEntry
@@ -28,7 +28,8 @@ from pagein.model.objects import ObjectId
 from pagein.model.store_inventory import session_name
 from pagein.model.text_removal import Retold
 from pagein.model.versions import Version
-from pagein.policy.privacy.erasure import FORGOTTEN, SHORTEST, finder, forms_of, is_gone, retold, texts_in, tombstone
+from pagein.policy.privacy.erased_texts import FORGOTTEN, tombstone
+from pagein.policy.privacy.erasure import SHORTEST, finder, forms_of, is_gone, retold, texts_in
 from pagein.policy.privacy.exclusions import words_of_block
 from pagein.ports import ForgettingStore
 from pagein.store.search.sqlite_index import SUFFIX, empty_sqlite_index
@@ -36,6 +37,8 @@ from pagein.store.upkeep.collection import drop_unneeded
 
 TELLING: Final = 40
 """Minimum length, in characters, of a session's text to get a tombstone. Shorter texts are common, and would be withheld in other sessions."""
+_UNNEEDED: Final = "memory.unneeded"
+"""Name under which the store keeps that contents of erased objects may be left, should this process die."""
 _SIDES: Final = ("", "-wal", "-shm", "-journal")
 _CHUNK: Final = 1 << 20
 _PAGE: Final = 500
@@ -105,21 +108,23 @@ def forget_texts(
     done = ErasureReport(len(texts))
     key = store.secret()
     tell(_LOOKING)
+    indexer, finds = Indexer(store), finder(texts, shortened=True)
+
+    def drop(sessions: Collection[str] | None) -> bool:
+        if sessions is None or sessions:
+            store.set_layer(_UNNEEDED, 0, "objects")
+        return indexer.drop_of(store, sessions)
+
+    holders = store.find_holders(finds)  # takes longest, and keeps nobody waiting
     with store.exclusive():
+        told = store.retell(key, finds, drop, holders)
         store.bury(tombstone(text, key) for text in texts)
-        indexer = Indexer(store)
-        dropped: list[RemadeObjects | None] = []
-        told = store.retell(
-            key, finder(texts, shortened=True), lambda sessions: dropped.append(indexer.drop_of(store, sessions))
-        )
-        tell(_MAKING)
-        for one in dropped:
-            if one is not None:
-                indexer.make_again(store, one)
-        if any(one is None or one.sessions for one in dropped):
-            drop_unneeded(store)  # what the objects were before tells the hash of the erased text
         _begin_anew(store, told)
+    tell(_MAKING)
     indexer.catch_up()
+    if (store.layer(_UNNEEDED) or (0, ""))[1]:
+        drop_unneeded(store)  # what the objects were before tells the hash of the erased text
+        store.set_layer(_UNNEEDED, 0, "")
     _count(done, told)
     tell(_CLEANING)
     _clean(store, done, file, log, texts)

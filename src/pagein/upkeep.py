@@ -23,7 +23,8 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId
 from pagein.model.store_inventory import JournalLine, session_name
 from pagein.model.text_removal import Retold
-from pagein.policy.privacy.erasure import ErasedTexts, finder, texts_in
+from pagein.policy.privacy.erased_texts import ErasedTexts
+from pagein.policy.privacy.erasure import finder, texts_in
 from pagein.ports import DerivedLayer, Progress, WholeStore
 from pagein.store.exchange.export_files import replace_file, unpacked_lines
 from pagein.store.exchange.exporter import ExportReport, export

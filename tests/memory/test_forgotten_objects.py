@@ -25,6 +25,7 @@ from pagein.policy.privacy.erasure import finder, forms_of
 from pagein.store.search.store_search import StoreSearch
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.upkeep import check_store, reindex
 from pagein.wiring import layers_of
 
@@ -169,6 +170,31 @@ def test_only_what_can_hold_a_forgotten_text_is_made_again(
         told = versions(store)
         reindex(store, layers_of(store))
         assert versions(store) == told
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_stores_agree_on_the_sessions_that_belong_together(seed: int, tmp_path: Path) -> None:
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as one, closing(MemoryUpkeep()) as other:
+        for store in (one, other):
+            random_ = random.Random(seed)  # noqa: S311 - not for secrets
+            stories = [
+                SessionStory("a", random_),
+                *(TalkStory(name, random_) for name in "cd"),
+                SessionStory("b", random_),
+            ]
+            for _ in tell(store, stories[: 3 + seed % 2], random_, 30):
+                pass
+            Indexer(store).catch_up()
+        for names in ({"a"}, {"c"}, {"c", "d"}):
+            groups = [store.sessions_together(names) for store in (one, other)]
+            assert all(group is not None and names <= group.sessions for group in groups)
+            assert groups[0] == groups[1]
+        sizes = [[store.drop_objects_of_sessions({"a"}, 5) for _ in range(60)] for store in (one, other)]
+        assert sizes[0] == sizes[1]
+        assert sizes[0][0] == 5
+        assert sizes[0][-1] == 0
+        assert one.sessions_together({"a"}) == other.sessions_together({"a"})
+        reindex(one, layers_of(one))
 
 
 def _is_as_made_anew(store: SqliteUpkeep) -> bool:

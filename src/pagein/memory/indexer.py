@@ -6,7 +6,8 @@ Rules of this file
    transaction as the objects, so that the death of the process at any moment loses nothing and doubles nothing.
 2. A transaction is short: the writer of a journal never waits long for the indexer.
 3. Several processes may follow one store. Whoever finds that another was faster goes on from there.
-4. Objects of another form are dropped and made again from the journals.
+4. Objects of another form are dropped and made again from the journals. Those of some sessions are made again before new entries are
+   followed (`remade_objects.py`).
 5. A chat gets a version at certain steps only. Before an answer that must be complete, the sessions with newer steps get
    an order in the journal of orders (`save_open_chats`). So objects that are made again have the same versions.
 """
@@ -15,14 +16,15 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from pagein.engine.log.journal import entry_name
 from pagein.memory.file_sightings import write_sighting
 from pagein.memory.object_orders import carry_out
 from pagein.memory.object_writer import IndexedStore, ObjectWriter
+from pagein.memory.remade_objects import STANDING, RemadeObjects, fixed_facts, forget_remade
 from pagein.memory.session_index import SessionIndex
 from pagein.memory.session_machines import SessionMachines
 from pagein.model.derived_versions import DERIVED, FILES, ORDERS
@@ -30,7 +32,7 @@ from pagein.model.entries import Entry, NoteEntry
 from pagein.model.layer_report import LayerReport
 from pagein.model.memory_notes import OpenChatsNote
 from pagein.model.messages import UnreadableLine
-from pagein.ports import ForgettingStore, LayerStore, ObjectStore, Progress, WholeStore
+from pagein.ports import ForgettingStore, LayerStore, Progress, WholeStore
 
 LAYER: Final = "memory"
 FORM: Final = "7"
@@ -41,6 +43,8 @@ _OWN: Final = "pagein."
 """Beginning of the names of pagein's own journals, which are no sessions."""
 _AT_ONCE: Final = 64
 """Entries followed in one transaction, at most."""
+_DROPPED: Final = 100
+"""Objects dropped in one transaction, at most."""
 _LONGEST_TURN: Final = 0.02
 """Seconds after which a transaction ends."""
 _PAGE: Final = 1_000
@@ -55,18 +59,6 @@ def is_session(journal: str) -> bool:
     return not journal.startswith(_OWN)
 
 
-@dataclass(frozen=True, slots=True)
-class RemadeObjects:
-    """Objects that were dropped to be made again.
-
-    sessions: whose objects. ids: their ids. notes: what the notes among them must have again, by id
-    """
-
-    sessions: frozenset[str]
-    ids: frozenset[str]
-    notes: Mapping[str, Sequence[object]]
-
-
 class Indexer:
     """Follows the journals of a store. A derived layer; thread-safe; raises StoreError."""
 
@@ -79,6 +71,7 @@ class Indexer:
         self._sessions: OrderedDict[str, SessionIndex] = OrderedDict()
         self._turn = threading.Lock()
         self._forgettings: int | None = None
+        self._apart = _AT_ONCE  # entries since nothing more was to be bundled; unknown at first
 
     def catch_up(
         self, within: float | None = None, stop: Callable[[], bool] = lambda: False, tell: Progress | None = None
@@ -87,22 +80,21 @@ class Indexer:
 
         within: seconds after which to stop; None for no limit. stop: asked between transactions.
         """
-        began, entries, versions = time.monotonic(), 0, self._writer.written
+        began, entries, versions, is_behind = time.monotonic(), 0, self._writer.written, True
         with self._turn:
 
             def goes_on() -> bool:
                 return not stop() and (within is None or time.monotonic() - began < within)
 
-            while goes_on():
-                done = self._follow_some()
-                while goes_on() and self._store.bundle_more():
-                    pass
-                if done == 0:
-                    break
+            while is_behind and goes_on():
+                done, is_behind = self._follow_some()
                 entries += done
-                if tell is not None:
+                self._apart += done
+                while self._apart >= _AT_ONCE and goes_on():
+                    self._apart = _AT_ONCE if self._store.bundle_more() else 0
+                if done and tell is not None:
                     tell(self._place(), self._store.last_place())
-        return LayerReport(entries, self._writer.written - versions, self.behind())
+        return LayerReport(entries, self._writer.written - versions, self.behind() if is_behind else 0)
 
     def save_open_chats(self, at: float, within: float | None = None, tell: Progress | None = None) -> LayerReport:
         """Bring the objects up to the journals, with the newest steps of all chats.
@@ -145,84 +137,93 @@ class Indexer:
         with self._turn, store.exclusive():
             return self._drop_from(store)
 
-    def drop_of(self, store: ForgettingStore, sessions: Collection[str] | None) -> RemadeObjects | None:
-        """Drop the objects of sessions with entries that change, and of those that depend on them, for `make_again`.
+    def drop_of(self, store: ForgettingStore, sessions: Collection[str] | None) -> bool:
+        """Have `catch_up` drop the objects of sessions with entries that change, and of those that depend on them, and make them again.
 
-        sessions: None for all
+        store: the same store. sessions: None for all
 
-        None if all objects were dropped, because it is not known what depends on them.
+        If it is not known what depends on them, all objects are dropped at once. Return whether those of these sessions wait to be.
         """
+        meant = {one for one in sessions or () if is_session(one) or one in (FILES, ORDERS)}
+        if sessions is not None and not meant:
+            return False
         with self._turn, store.exclusive():
-            meant = {one for one in sessions or () if is_session(one) or one in (FILES, ORDERS)}
-            is_partial = sessions is not None and self._place() and meant.isdisjoint((FILES, ORDERS))
-            group = store.sessions_together(meant) if is_partial else None
+            is_partial = sessions is not None and self._place() and RemadeObjects.load(store) is None
+            group = store.sessions_together(meant) if is_partial and meant.isdisjoint((FILES, ORDERS)) else None
             if group is None or not group.sessions.isdisjoint((FILES, ORDERS)):
                 self._drop_from(store)
-                return None
-            notes = {name: _fixed_facts(store, name) for name in group.notes}
-            dropped = RemadeObjects(group.sessions, group.objects, notes)
-            store.drop_objects_of_sessions(group.sessions)
-            self._forget_states()
-            return dropped
-
-    def make_again(self, store: ForgettingStore, dropped: RemadeObjects) -> bool:
-        """Make dropped objects again, up to the place that was followed. Return whether they equal the objects made by
-        following all journals again.
-
-        If not, all objects were dropped.
-        """
-        if not dropped.sessions:
-            return True
-        with self._turn, store.exclusive():
-            last, place = self._place(), 0
-            self._machines.catch_up()
-            while page := store.places(place, _PAGE):
-                readers: dict[str, Iterator[Placed]] = {}
-                for at, session in page:
-                    if at <= last and session == ORDERS:
-                        self._save_again(at, dropped.sessions)
-                    elif at <= last and session in dropped.sessions:
-                        self._follow_session(session, at, readers)
-                place = page[-1][0]
-                self._close_sessions()
-            self._note_open_chats(dropped.sessions)
-            # ids, and links of notes, depend on the objects there are, and some came later
-            made = store.sessions_together(dropped.sessions)
-            if (
-                made is None
-                or made.objects != dropped.ids
-                or any(_fixed_facts(store, name) != facts for name, facts in dropped.notes.items())
-            ):
-                self._drop_from(store)
                 return False
-        return True
+            if not group.objects:
+                return False
+            RemadeObjects(group.sessions, fixed_facts(store, group), self._place(), STANDING).save(store)
+            self._forget_states()
+            return True
+
+    def _make_some_again(self, remade: RemadeObjects) -> int:
+        """Drop objects, or follow entries again whose objects were dropped. Return the number of both, at least 1.
+
+        If the objects are not what they were, all are dropped: others were made with what the first ones were.
+        """
+        if remade.place == STANDING:
+            dropped = self._store.drop_objects_of_sessions(remade.sessions, _DROPPED)
+            if dropped < _DROPPED:
+                replace(remade, place=0).save(self._store)
+            return max(dropped, 1)
+        passed, place, followed = 0, remade.place, dict.fromkeys(remade.sessions, False)
+        readers: dict[str, Iterator[Placed]] = {}
+        deadline = time.monotonic() + _LONGEST_TURN
+        for place, session in self._store.places(remade.place, _PAGE):
+            if place <= remade.last and session == ORDERS:
+                followed |= dict.fromkeys(self._save_again(place, remade.sessions), True)
+            elif place <= remade.last and session in remade.sessions:
+                self._follow_session(session, place, readers)
+                followed[session] = True
+            passed += 1
+            if place >= remade.last or time.monotonic() > deadline:
+                break
+        self._note_open_chats(session for session, is_followed in followed.items() if is_followed)
+        self._close_sessions()
+        if passed and place < remade.last:
+            replace(remade, place=place).save(self._store)
+            return passed
+        made = self._store.sessions_together(remade.sessions)
+        forget_remade(self._store)
+        if made is None or fixed_facts(self._store, made) != remade.digest:
+            self._drop_from(self._store)
+        return max(passed, 1)
 
     def _drop_from(self, store: LayerStore) -> int:
         dropped = store.drop_objects_of(*DERIVED)
         store.set_layer(LAYER, 0, FORM)
         store.set_layer(_OPEN_CHATS, 0, "[]")
+        forget_remade(store)
         self._forget_states()
         return dropped
 
-    def _drop_older_form(self) -> None:
-        """Drop objects of another form. A repeated write would leave such objects as they are."""
+    def _place_in_turn(self) -> int:
+        """Return the place of the last entry that was followed, and drop objects of another form: a repeated write would leave
+        them as they are.
+        """
         found = self._store.layer(LAYER)
         if found is not None and found[1] != FORM:
             self._drop_from(self._store)
+            return 0
+        return 0 if found is None else found[0]
 
     def behind(self) -> int:
         """Return the number of places that are not followed yet."""
-        place = self._place()
-        return max(0, self._store.last_place() - place) if self._store.places(place, 1) else 0
+        remade = RemadeObjects.load(self._store)
+        place = self._place() if remade is None else max(remade.place, 0)
+        return max(0, self._store.last_place() - place) if remade or self._store.places(place, 1) else 0
 
     def _place(self) -> int:
         found = self._store.layer(LAYER)
         return found[0] if found is not None and found[1] == FORM else 0
 
-    def _follow_some(self) -> int:
-        """Follow the next entries in one transaction, and return the number of entries."""
-        if not self._store.places(self._place(), 1):
-            return 0
+    def _follow_some(self) -> tuple[int, bool]:
+        """Follow the next entries in one transaction. Return the number of entries, and whether there may be more."""
+        if not self._store.places(self._place(), 1) and RemadeObjects.load(self._store) is None:
+            return 0, False
         try:
             with self._store.exclusive():
                 return self._follow_in_turn()
@@ -234,17 +235,20 @@ class Indexer:
         self._sessions.clear()
         self._machines = SessionMachines(self._store)
 
-    def _follow_in_turn(self) -> int:
-        self._drop_older_form()
+    def _follow_in_turn(self) -> tuple[int, bool]:
+        place = self._place_in_turn()
         if self._forgettings != (forgettings := self._store.forgettings()):  # another process rewrote entries
             self._forget_states()
             self._forgettings = forgettings
+        if remade := RemadeObjects.load(self._store):
+            self._machines.catch_up()
+            return self._make_some_again(remade), True
         deadline = time.monotonic() + _LONGEST_TURN
-        place, count = self._place(), 0
+        count, page = 0, self._store.places(place, _AT_ONCE)
         readers: dict[str, Iterator[Placed]] = {}
         followed: dict[str, None] = {}
         self._machines.catch_up()
-        for at, session in self._store.places(place, _AT_ONCE):
+        for at, session in page:
             if session == ORDERS:
                 followed |= dict.fromkeys(self._carry_out(at))
             elif session == FILES:
@@ -258,7 +262,7 @@ class Indexer:
         self._note_open_chats(followed)
         self._store.set_layer(LAYER, place, FORM)
         self._close_sessions()
-        return count
+        return count, count < len(page) or count == _AT_ONCE
 
     def _follow_session(self, session: str, at: int, readers: dict[str, Iterator[Placed]]) -> None:
         """Follow the journal of a session up to the entry at a place."""
@@ -282,12 +286,13 @@ class Indexer:
             return ()
         return self._save_chats(at, note.session, entry.id)
 
-    def _save_again(self, at: int, sessions: Collection[str]) -> None:
+    def _save_again(self, at: int, sessions: Collection[str]) -> tuple[str, ...]:
         """Carry out an order to save the open chats of one of some sessions. Objects with other orders are not made again alone."""
         _, entry = next(self._store.news(ORDERS, at - 1))
         note = entry.body.note if isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) else None
         if isinstance(entry, Entry) and isinstance(note, OpenChatsNote) and note.session in sessions:
-            self._save_chats(at, note.session, entry.id)
+            return self._save_chats(at, note.session, entry.id)
+        return ()
 
     def _save_chats(self, at: int, session: str, order: str) -> tuple[str, ...]:
         state = self._state(session)
@@ -314,8 +319,3 @@ class Indexer:
     def _close_sessions(self) -> None:
         while len(self._sessions) > _OPEN:
             self._sessions.popitem(last=False)
-
-
-def _fixed_facts(store: ObjectStore, note: str) -> Sequence[object]:
-    """Return the nickname and the links of each version of a note."""
-    return [(one.nickname, one.metadata.get("links")) for one in store.history(note)]

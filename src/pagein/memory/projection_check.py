@@ -12,6 +12,7 @@ from typing import Final
 from pagein.memory.file_sightings import verify_sighting
 from pagein.memory.indexer import FORM, LAYER, is_session
 from pagein.memory.object_writer import Cause, IndexedStore, ObjectWriter
+from pagein.memory.remade_objects import RemadeObjects
 from pagein.memory.session_index import SessionIndex
 from pagein.memory.session_machines import SessionMachines
 from pagein.model.derived_versions import FILES, INDEXER, ORDERS
@@ -44,12 +45,14 @@ class ProjectionFault:
 def projection_faults(store: WholeStore, tick: Callable[[], object] = lambda: None) -> Iterator[ProjectionFault]:
     """Yield the differences between the objects of a store and its journals, as far as they were followed.
 
-    Objects of sessions without a journal are left out: their journals were removed.
+    Objects of sessions without a journal are left out: their journals were removed. So are those that are just made again.
     """
     layer = store.layer(LAYER)
     if layer is None or layer[1] != FORM:
         return
-    told = sorted(one.name for one in store.sessions() if one.leaf is not None and is_session(one.name))
+    remade = RemadeObjects.load(store)
+    waiting = frozenset[str]() if remade is None else remade.sessions
+    told = sorted({one.name for one in store.sessions() if one.leaf is not None and is_session(one.name)} - waiting)
     confirmed: set[int] = set()
     followed: set[str] = {FILES}
     asked = _questions(store, layer[0])

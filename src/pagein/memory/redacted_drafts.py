@@ -7,7 +7,8 @@ its reader showed, and a title in one line. Such content is stored without the t
 from dataclasses import replace
 
 from pagein.model.versions import Draft
-from pagein.policy.privacy.erasure import ErasedTexts, retold, without_texts
+from pagein.policy.privacy.erased_texts import ErasedTexts
+from pagein.policy.privacy.erasure import retold, without_texts
 from pagein.ports import BlobStore
 
 

@@ -1,5 +1,6 @@
 """Values for the removal of private texts: their places, and the trace of an erased text."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -9,7 +10,8 @@ class Tombstone:
 
     digest: of the text, keyed with the secret of the store.
     chars: length of the text.
-    beginning: keyed fingerprint of the first characters, to find candidate places in one pass.
+    beginning: to find candidate places in one pass: a sealed anchor, below 0, or a keyed fingerprint of the first characters
+      (`policy/privacy/erased_texts.py`).
     """
 
     digest: str
@@ -36,6 +38,24 @@ class SessionGroup:
     sessions: frozenset[str]
     objects: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextHolders:
+    """What holds a text, among what is stored up to some places.
+
+    blobs: hashes of contents. entries: places, with their sessions. versions: sequences, with their sessions.
+    last: the last numbers of blobs, entries and versions that were looked at, each.
+    orders: number of orders to forget that had been carried out.
+    unread: what could not be read, in words.
+    """
+
+    blobs: tuple[str, ...] = ()
+    entries: Mapping[int, str] = field(default_factory=dict)
+    versions: Mapping[int, str | None] = field(default_factory=dict)
+    last: tuple[int, int, int] = (-1, -1, -1)
+    orders: int = 0
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

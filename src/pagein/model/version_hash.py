@@ -17,7 +17,7 @@ from typing import Final, Self, TypeAlias
 
 import msgspec
 
-from pagein.errors import BadInput
+from pagein.errors import BadInput, BadName, DamagedBlob
 from pagein.model.names import ContentHash
 from pagein.model.object_types import type_of
 from pagein.model.references import Reference
@@ -135,6 +135,21 @@ def version_of(record: str, *, sequence: int, number: int, at: float, chars: int
         )
     except KeyError as problem:
         raise BadInput(f"not the record of a version: {problem} is missing") from problem
+
+
+class _RecordOfFields(msgspec.Struct):
+    additional: dict[str, str]
+
+
+_fields: Final = msgspec.json.Decoder(_RecordOfFields)
+
+
+def additional_in(record: str) -> Iterator[ContentHash]:
+    """Yield the hashes of the additional fields in the record of a version. Raises DamagedBlob for a malformed record."""
+    try:
+        yield from map(ContentHash.parse, _fields.decode(record).additional.values())
+    except (msgspec.MsgspecError, UnicodeError, BadName) as problem:
+        raise DamagedBlob(f"not the record of a version: {problem}") from problem
 
 
 def metadata_view(version: Version) -> Shown:

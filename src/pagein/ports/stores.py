@@ -1,6 +1,6 @@
 """Interfaces to a store, as the engine uses it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.references import Reference
-from pagein.model.text_removal import Tombstone
+from pagein.model.text_removal import SessionGroup, Tombstone
 from pagein.model.values import Value
 from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write
@@ -209,6 +209,20 @@ class LayerStore(Protocol):
         0 if there are too few. No answer changes; meant for the pauses between calls.
 
         rest: also a few, because no more follow soon
+        """
+        ...
+
+    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
+        """Return a group with these sessions, to be followed again together.
+
+        None if a person or another writer has a part in its objects, so that its journals alone do not tell them.
+        """
+        ...
+
+    def drop_objects_of_sessions(self, sessions: Collection[str], most: int) -> int:
+        """Delete objects with a version that follows from the journal of one of some sessions, and return their number.
+
+        most: how many. Their blobs stay.
         """
         ...
 

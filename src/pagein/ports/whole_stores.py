@@ -9,7 +9,7 @@ from pagein.model.links import LastingLink
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
-from pagein.model.text_removal import PrivateSpan, Retold, SessionGroup, Tombstone
+from pagein.model.text_removal import PrivateSpan, Retold, TextHolders, Tombstone
 from pagein.model.writes import Write
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore
 
@@ -115,17 +115,23 @@ class ForgettingStore(WholeStore, Protocol):
         """Record tombstones of erased texts. Every process on the store then reloads its sessions."""
         ...
 
+    def find_holders(self, finds: Callable[[str], Sequence[PrivateSpan]]) -> TextHolders:
+        """Return what holds a text now. Others may write meanwhile."""
+        ...
+
     def retell(
         self,
         key: bytes,
         finds: Callable[[str], Sequence[PrivateSpan]],
-        drop: Callable[[Collection[str] | None], object] = lambda _: None,
+        drop: Callable[[Collection[str] | None], bool] = lambda _: False,
+        holders: TextHolders | None = None,
     ) -> Retold:
         """Rewrite every record with a matching span, without the span.
 
         key: the store's secret. drop: called before versions and entries are rewritten, with the sessions that have one to be
-        rewritten, or with None if a version of another writer is among them: any journal may quote its hashes. It drops the
-        objects that are made again.
+        rewritten, or with None if a version of another writer is among them: any journal may quote its hashes. It returns whether
+        the objects of these sessions wait to be dropped; then those with a version that would be rewritten go at once. holders: what `find_holders`
+        found before; only what was stored since is searched.
         """
         ...
 
@@ -134,17 +140,6 @@ class ForgettingStore(WholeStore, Protocol):
 
         Content needed by other sessions stays for them.
         """
-        ...
-
-    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
-        """Return a group with these sessions, to be followed again together.
-
-        None if a person or another writer has a part in its objects, so that its journals alone do not tell them.
-        """
-        ...
-
-    def drop_objects_of_sessions(self, sessions: Collection[str]) -> None:
-        """Delete every object with a version that follows from the journal of one of some sessions. Their blobs stay."""
         ...
 
     def scrub(self) -> Sequence[str]:

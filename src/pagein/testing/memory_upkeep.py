@@ -1,7 +1,7 @@
 """In-memory store with maintenance operations, for tests of export, import, check and collection."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
+from pagein.model.text_removal import SessionGroup
 from pagein.model.versions import Version
 from pagein.model.writes import Write
 from pagein.testing.memory_journals import MemoryJournals
@@ -148,13 +149,44 @@ class MemoryUpkeep(MemoryJournals):
                 ]
                 if len(kept) < len(history):
                     self._history[name] = [replace(one, number=number) for number, one in enumerate(kept, 1)]
-            left = {one.sequence: one for history in self._history.values() for one in history}
-            for request, earlier in list(self._requests.items()):
-                if earlier.version.sequence in left:
-                    self._requests[request] = replace(earlier, version=left[earlier.version.sequence])
-                else:
-                    del self._requests[request]
+            self._drop_answers()
         return len(names)
+
+    def _drop_answers(self) -> None:
+        """Drop the answers to requests with versions that were dropped."""
+        left = {one.sequence: one for history in self._history.values() for one in history}
+        for request, earlier in list(self._requests.items()):
+            if earlier.version.sequence in left:
+                self._requests[request] = replace(earlier, version=left[earlier.version.sequence])
+            else:
+                del self._requests[request]
+
+    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
+        group, names = set(sessions), set[str]()
+        while more := self._names_of(group) - names:
+            if any(one.writer.kind != INDEXER or one.writer.session is None for one in self._versions_of(more)):
+                return None
+            names |= more
+            referrers = {one.source.id for name in more for one in self.backlinks(name, ever=True)}
+            group.update(one.writer.session for one in self._versions_of(more | referrers) if one.writer.session)
+        notes = tuple(sorted(name for name in names if self._history[name][-1].type == "note"))
+        return SessionGroup(frozenset(group), frozenset(names), notes)
+
+    def drop_objects_of_sessions(self, sessions: Collection[str], most: int) -> int:
+        names = sorted(self._names_of(sessions))[:most]
+        with self._change(self._history, self._requests):
+            for name in names:
+                del self._history[name]
+            self._drop_answers()
+        return len(names)
+
+    def _names_of(self, sessions: Collection[str]) -> set[str]:
+        return {
+            name for name, history in self._history.items() if any(one.writer.session in sessions for one in history)
+        }
+
+    def _versions_of(self, names: Collection[str]) -> Iterator[Version]:
+        return (one for name in names for one in self._history[name])
 
     def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
         there = [one for history in self._history.values() for one in history if one.sequence > after]

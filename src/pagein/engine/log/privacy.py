@@ -23,7 +23,7 @@ from pagein.model.journal_notes import WithheldReadNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.text_removal import PrivateSpan
-from pagein.policy.privacy.erasure import ErasedTexts
+from pagein.policy.privacy.erased_texts import ErasedTexts
 from pagein.policy.privacy.exclusions import SessionRedaction, digest_of, holds_keys, keys_in, without_in_json
 
 _KEY_BYTES: Final = 32

@@ -1,19 +1,13 @@
-"""Erasure of texts by a person's order: tombstones, detection in further texts, and redaction of journals.
+"""Erasure of texts by a person's order: where they are, and redaction of journals.
 
-Rules of this file
-------------------
-1. A text is recognised by a fingerprint of its first characters, rolled over each candidate, and then by its keyed
-   digest. Nothing stored reveals the text to a reader without the store's secret.
-2. A redacted text keeps its shape: JSON stays JSON, also inside of JSON.
+A redacted text keeps its shape: JSON stays JSON, also inside of JSON.
 """
 
 import contextlib
-import hmac
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.model.codec import decode_entry, encode_entry
@@ -33,18 +27,13 @@ from pagein.model.json_text import decode_json
 from pagein.model.messages import Block, Image, Withheld
 from pagein.model.names import ContentHash
 from pagein.model.note_forms import KINDS, kind_of
-from pagein.model.text_removal import PrivateSpan, Tombstone
+from pagein.model.text_removal import PrivateSpan
+from pagein.policy.privacy.erased_texts import FORGOTTEN, joined_spans
 from pagein.policy.privacy.exclusions import Finds, digest_of, replace_words, without, words_of_block
 
 SHORTEST: Final = 6
 """Minimum characters of a text to be forgotten: a shorter text occurs in too many unrelated places."""
-FORGOTTEN: Final = "forgotten"
-"""Name of the span of a forgotten text."""
 SAYS_SO: Final = "forgotten by order of the user"
-_WINDOW: Final = 16
-_LONG: Final = 200
-_CLEAN: Final = 4_096
-_PRIME: Final = (1 << 61) - 1
 _READINGS: Final = tuple(f'"kind":"{kind_of(one)}"'.encode() for one in (ReadNote, ReadMeasureNote))
 _NESTED: Final = 3
 """Depth of JSON inside JSON in a stored text, at most: the arguments of a call, in the message of an answer, in its journal entry."""
@@ -57,59 +46,6 @@ _WITHOUT_TEXT: Final = frozenset(one.name for one in KINDS if not one.has_words)
 """Kinds of notes without any words of a conversation, needed for a session to go on."""
 
 
-def tombstone(text: str, key: bytes) -> Tombstone:
-    """Return the tombstone of a text: digest, length and fingerprint."""
-    beginning = _fingerprint(text[:_WINDOW], _base(key))
-    return Tombstone(digest_of(key, text), len(text), beginning)
-
-
-@dataclass(frozen=True, slots=True)
-class ErasedTexts:
-    """The texts that were forgotten in a store.
-
-    Search costs nothing without tombstones, else a pass for each length of beginnings.
-    """
-
-    key: bytes = b""
-    tombstones: tuple[Tombstone, ...] = ()
-    _by_window: dict[int, dict[int, list[Tombstone]]] = field(default_factory=dict, compare=False)
-    _clean: set[bytes] = field(default_factory=set, compare=False)
-    """Digests of long texts in which nothing was found: a text is judged before it becomes an object, and before it is stored."""
-
-    def finds(self, text: str) -> tuple[PrivateSpan, ...]:
-        """Return the spans of forgotten texts in a text, in order, without overlap."""
-        if not self.tombstones or len(text) < _LONG:
-            return self._found(text)
-        digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
-        if digest in self._clean:
-            return ()
-        found = self._found(text)
-        if not found:
-            if len(self._clean) >= _CLEAN:
-                self._clean.clear()
-            self._clean.add(digest)
-        return found
-
-    def _found(self, text: str) -> tuple[PrivateSpan, ...]:
-        found: list[PrivateSpan] = []
-        for one in sorted(self._overlapping_spans(text), key=lambda one: (one.start, -one.end)):
-            if not found or one.start >= found[-1].end:
-                found.append(one)
-        return tuple(found)
-
-    def _overlapping_spans(self, text: str) -> Iterator[PrivateSpan]:
-        if not self._by_window:
-            for one in self.tombstones:
-                by_beginning = self._by_window.setdefault(min(one.chars, _WINDOW), {})
-                by_beginning.setdefault(one.beginning, []).append(one)
-        for window, known in self._by_window.items():
-            for start, fingerprint in _find_fingerprints(text, window, _base(self.key), known):
-                for one in known[fingerprint]:
-                    end = start + one.chars
-                    if end <= len(text) and digest_of(self.key, text[start:end]) == one.digest:
-                        yield PrivateSpan(start, end, FORGOTTEN)
-
-
 def finder(texts: Sequence[str], *, shortened: bool = False) -> Finds:
     """Return a function to find these texts, plain, in JSON, and in JSON inside JSON.
 
@@ -119,19 +55,8 @@ def finder(texts: Sequence[str], *, shortened: bool = False) -> Finds:
     forms = dict.fromkeys(form for text in (*texts, *lines) for form in forms_of(text))
 
     def finds(text: str) -> tuple[PrivateSpan, ...]:
-        found: list[PrivateSpan] = []
-        spans = sorted(
-            [
-                *((start, start + len(one)) for one in forms for start in _starts(text, one)),
-                *(_cut_spans(text, forms) if shortened else ()),
-            ]
-        )
-        for start, end in spans:
-            if found and start < found[-1].end:
-                found[-1] = PrivateSpan(found[-1].start, max(end, found[-1].end), FORGOTTEN)
-            else:
-                found.append(PrivateSpan(start, end, FORGOTTEN))
-        return tuple(found)
+        spans = ((start, start + len(one)) for one in forms for start in _starts(text, one))
+        return joined_spans((*spans, *(_cut_spans(text, forms) if shortened else ())))
 
     return finds
 
@@ -332,29 +257,3 @@ def _cut_spans(text: str, forms: Iterable[str]) -> Iterator[tuple[int, int]]:
                 if one.startswith(text[start:end]):
                     yield start, end
                     break
-
-
-def _base(key: bytes) -> int:
-    return int.from_bytes(hmac.new(key, b"beginnings", sha256).digest()[:7]) | 1
-
-
-def _fingerprint(text: str, base: int) -> int:
-    value = 0
-    for one in text:
-        value = (value * base + ord(one) + 1) % _PRIME
-    return value
-
-
-def _find_fingerprints(text: str, window: int, base: int, known: Container[int]) -> Iterator[tuple[int, int]]:
-    """Yield the start and fingerprint of each run of `window` characters with a known fingerprint."""
-    if len(text) < window:
-        return
-    value, top = _fingerprint(text[:window], base), pow(base, window - 1, _PRIME)
-    if value in known:
-        yield 0, value
-    # one step for each character of all that is stored from now on, so there is no call in it
-    codes = [ord(one) + 1 for one in text]
-    for start, (gone, new) in enumerate(zip(codes, codes[window:], strict=False), 1):
-        value = ((value - gone * top) * base + new) % _PRIME
-        if value in known:
-            yield start, value

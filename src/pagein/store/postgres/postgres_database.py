@@ -6,7 +6,8 @@ Rules of this file
    deadlocks and lost updates are impossible, and numbers become visible in their order.
 2. Every exception of PostgreSQL or the network becomes StoreError, and never shows the address, which may contain a password.
 3. Writing threads of this process queue up before they contact the server (`turn_queue`), so that no thread fails because of another.
-4. No caller waits longer than `_WAIT`, or the given patience, for a connection or the lock. No statement lasts longer than
+4. A writer's statements are sent on without waiting for the server, until an answer is read (libpq's pipeline). Errors come with it.
+5. No caller waits longer than `_WAIT`, or the given patience, for a connection or the lock. No statement lasts longer than
    `_PATIENCE`. A client that idles in a transaction for as long is disconnected, so that others can write.
 """
 
@@ -113,6 +114,7 @@ class PostgresDatabase:
                 raise StoreError(f"store in schema {self._schema}: others are at work on it")
             stack.callback(self._queue.release)
             connection = stack.enter_context(self._open_pool().connection())
+            stack.enter_context(connection.pipeline())
             stack.enter_context(connection.transaction())
             self._lock_writers(connection)
             self._mine.connection = connection
@@ -142,7 +144,7 @@ class PostgresDatabase:
     def _lock_writers(self, connection: Connection) -> None:
         """Keep out writers of other processes until the end of this transaction."""
         try:
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._key,))
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._key,)).fetchone()
         except (
             psycopg.errors.LockNotAvailable
         ):  # held by another process: callers queued after this one would wait again

@@ -199,4 +199,5 @@ STEPS: Final[Steps] = (
     ),
     ("several objects in a row of a lookup key", (*map(dialect, JOINED_PAIRS),)),
     ("times of later versions", FEW_TIMES),
+    ("anchors of forgotten texts", ()),
 )

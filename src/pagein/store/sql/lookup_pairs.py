@@ -9,8 +9,8 @@ Rules of this file
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -22,13 +22,26 @@ MOST: Final = 256
 _AT_ONCE: Final = 500
 _LEFT: Final = "store.pairs"
 """Name of the row of `layer` with the last key of an older store whose rows are joined."""
-_OF_KEY: Final = "SELECT document, further FROM lookup WHERE key = ? AND document <= ? ORDER BY document DESC LIMIT 1"
+_OF_KEY: Final = """SELECT * FROM (SELECT key, document, further FROM lookup WHERE key = ? AND document <= ?
+  ORDER BY document DESC LIMIT 1) AS found"""
+_KEYS: Final = 16
+"""Keys looked up by one statement, at most."""
 _distances: Final = msgspec.msgpack.Decoder(list[int])
+
+
+def put_pairs(rows: Rows, keys: Collection[int], document: int) -> None:
+    """Store that an object has some keys, unless it is stored already."""
+    found = _rows_around(rows, keys, document)
+    for key in sorted(set(keys)):
+        _put_pair(rows, key, document, found.get(key))
 
 
 def put_pair(rows: Rows, key: int, document: int) -> None:
     """Store that an object has a key, unless it is stored already."""
-    row = rows.execute(_OF_KEY, (key, document)).fetchone()
+    put_pairs(rows, (key,), document)
+
+
+def _put_pair(rows: Rows, key: int, document: int, row: Sequence[Any] | None) -> None:
     if row is None:
         _insert(rows, key, (document,))
         return
@@ -45,18 +58,33 @@ def put_pair(rows: Rows, key: int, document: int) -> None:
             _insert(rows, key, more[MOST:])
 
 
+def drop_pairs(rows: Rows, keys: Collection[int], document: int) -> None:
+    """Forget that an object has some keys. Of a damaged row only the first object stays, so that `pagein reindex` can mend it."""
+    for key, row in sorted(_rows_around(rows, keys, document).items()):
+        try:
+            documents = _documents(row)
+        except DamagedBlob:
+            _replace(rows, key, row[0], [one for one in row[:1] if one != document])
+            continue
+        if document in documents:
+            _replace(rows, key, row[0], [one for one in documents if one != document])
+
+
 def drop_pair(rows: Rows, key: int, document: int) -> None:
-    """Forget that an object has a key. Of a damaged row only the first object stays, so that `pagein reindex` can mend it."""
-    row = rows.execute(_OF_KEY, (key, document)).fetchone()
-    if row is None:
-        return
-    try:
-        documents = _documents(row)
-    except DamagedBlob:
-        _replace(rows, key, row[0], [one for one in row[:1] if one != document])
-        return
-    if document in documents:
-        _replace(rows, key, row[0], [one for one in documents if one != document])
+    """Forget that an object has a key, as `drop_pairs` does."""
+    drop_pairs(rows, (key,), document)
+
+
+def _rows_around(rows: Rows, keys: Collection[int], document: int) -> dict[int, Row]:
+    """Return the row of each key whose range has an object in it, or ends before it, as far as there is one."""
+    found: dict[int, Row] = {}
+    wanted = sorted(set(keys))
+    for first in range(0, len(wanted), _KEYS):
+        some = wanted[first : first + _KEYS]
+        query = " UNION ALL ".join([_OF_KEY] * len(some))
+        values = [value for key in some for value in (key, document)]
+        found.update((int(key), tuple(row)) for key, *row in rows.execute(query, values).fetchall())
+    return found
 
 
 def documents_with(rows: Rows, keys: Sequence[int]) -> set[int]:

@@ -27,9 +27,12 @@ def session_number(rows: Rows, name: str) -> int:
 
     name: its stored name
     """
-    rows.execute("INSERT INTO writer_session(size, name) VALUES(?, ?) ON CONFLICT DO NOTHING", (len(name), name))
-    ((number,),) = rows.execute("SELECT number FROM writer_session WHERE name = ?", (name,)).fetchall()
-    return int(number)
+    query = "SELECT number FROM writer_session WHERE name = ?"
+    found = rows.execute(query, (name,)).fetchall()
+    if not found:
+        rows.execute("INSERT INTO writer_session(size, name) VALUES(?, ?) ON CONFLICT DO NOTHING", (len(name), name))
+        found = rows.execute(query, (name,)).fetchall()
+    return int(found[0][0])
 
 
 def entry_key(name: str) -> bytes:

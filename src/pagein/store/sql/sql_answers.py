@@ -27,6 +27,9 @@ _OFFSET: Final = 1 << 63
 """A half of an id is a number without sign; a row's number has one."""
 _BEHIND_FOLLOWING: Final = FOLLOWING[:-1] + chr(ord(FOLLOWING[-1]) + 1)
 _AT_ONCE: Final = 500
+_IN_TEXTS: Final = "SELECT sequence, change, asked FROM request WHERE id = ?"
+_IN_EITHER: Final = f"""SELECT sequence, CAST(change AS TEXT), CAST(NULL AS BYTEA) FROM answer WHERE number = ? AND rest = ?
+  UNION ALL {_IN_TEXTS}"""  # noqa: S608 -- a constant
 _MOVABLE: Final = """SELECT id, sequence, change FROM request JOIN version USING(sequence)
   WHERE id > ? AND id < ? AND asked = object_hash ORDER BY id LIMIT ?"""
 
@@ -127,26 +130,24 @@ def move_answers(rows: Rows) -> int:
 def _put_short(rows: Rows, request: str, sequence: int, change: str) -> bool:
     """Store an answer in `answer`, unless the id is not a hash, or another id has its number."""
     halves = _halves(request)
-    if halves is None or rows.execute("SELECT 1 FROM answer WHERE number = ?", halves[:1]).fetchone() is not None:
+    if halves is None:
         return False
-    rows.execute(
-        "INSERT INTO answer(number, rest, sequence, change) VALUES(?, ?, ?, ?)",
-        (*halves, sequence, next(place for place, one in enumerate(_CHANGES) if one == change)),
+    query = (
+        "INSERT INTO answer(number, rest, sequence, change) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING number"
     )
-    return True
+    place = next(place for place, one in enumerate(_CHANGES) if one == change)
+    return rows.execute(query, (*halves, sequence, place)).fetchone() is not None
 
 
 def _answer(rows: Rows, request: str) -> tuple[int, str, bytes | None] | None:
     """Return the sequence, the change and the object hash asked for; None in place of that of the version."""
     halves = _halves(request)
-    if halves is not None:
-        query = "SELECT sequence, change FROM answer WHERE number = ? AND rest = ?"
-        found = rows.execute(query, halves).fetchone()
-        if found is not None:
-            return int(found[0]), _CHANGES[found[1]], None
-    query = "SELECT sequence, change, asked FROM request WHERE id = ?"
-    found = rows.execute(query, (encode_text(request),)).fetchone()
-    return None if found is None else (int(found[0]), str(found[1]), bytes(found[2]))
+    listed = [] if halves is None else rows.execute(_IN_EITHER, (*halves, encode_text(request))).fetchall()
+    if halves is None:
+        listed = rows.execute(_IN_TEXTS, (encode_text(request),)).fetchall()
+    for sequence, change, asked in sorted(listed, key=lambda one: one[2] is not None):
+        return int(sequence), change if asked is not None else _CHANGES[int(change)], asked
+    return None
 
 
 def _version(rows: Rows, sequence: int) -> Version | None:

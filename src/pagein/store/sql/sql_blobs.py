@@ -18,7 +18,7 @@ from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.text_removal import Tombstone
-from pagein.policy.privacy.erasure import ErasedTexts
+from pagein.policy.privacy.erased_texts import ErasedTexts
 from pagein.store.sql.blob_batches import load_blobs
 from pagein.store.sql.bundle_sources import likely_sources
 from pagein.store.sql.packed_bytes import (

@@ -16,7 +16,7 @@ from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.derived_versions import ORDER_REASONS
 from pagein.model.names import ContentHash
 from pagein.model.objects import StoredObject
-from pagein.model.text_removal import PrivateSpan, Retold, SessionGroup, Tombstone
+from pagein.model.text_removal import PrivateSpan, Retold, TextHolders, Tombstone
 from pagein.model.values import Fields, canonical, frozen_fields, parse_fields
 from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
@@ -31,17 +31,15 @@ from pagein.policy.privacy.erasure import (
     without_texts,
 )
 from pagein.policy.privacy.exclusions import Finds
-from pagein.store.sql.packed_bytes import BUNDLE, MEMBER, PINNED, SOURCED
 from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, load_blob, object_of_row, put_blob, raw
 from pagein.store.sql.sql_holders import (
     any_stored,
+    documents_of,
     entries_with,
     entry_places,
+    find_holders,
     load_lines,
-    objects_of_sessions,
-    sessions_together,
-    versions_with,
 )
 from pagein.store.sql.sql_journals import change_line, remove_blob
 from pagein.store.sql.sql_lines import LINES
@@ -64,22 +62,35 @@ class SqlErasure(SqlBlobs):
         with self._database.open_writer() as rows:
             for one in tombstones:
                 rows.execute(
-                    "INSERT INTO tombstone(digest, chars, beginning) VALUES(?, ?, ?) ON CONFLICT DO NOTHING",
+                    """INSERT INTO tombstone(digest, chars, beginning) VALUES(?, ?, ?)
+                       ON CONFLICT(digest) DO UPDATE SET beginning = excluded.beginning""",  # an earlier pagein made no anchor
                     (one.digest, one.chars, one.beginning),
                 )
             rows.execute("UPDATE forgetting SET count = count + 1")
 
+    def find_holders(self, finds: Finds) -> TextHolders:
+        with self._database.open_reader() as rows:
+            return find_holders(rows, finds, self.forgettings())
+
     def retell(
-        self, key: bytes, finds: Finds, drop: Callable[[Collection[str] | None], object] = lambda _: None
+        self,
+        key: bytes,
+        finds: Finds,
+        drop: Callable[[Collection[str] | None], bool] = lambda _: False,
+        holders: TextHolders | None = None,
     ) -> Retold:
         done = Retold()
         with self._database.open_writer() as rows:
-            names = _blobs(rows, finds, done)
+            holders = find_holders(rows, finds, self.forgettings(), holders)
+            done.unread += holders.unread
+            entries, versions = sorted(holders.entries.items()), holders.versions
+            names = _blobs(rows, finds, holders.blobs, done)
             gone = _objects(rows, finds, names, done)
-            telling = EntryRedaction(key, finds, names, gone)
-            entries, versions = entries_with(rows, telling, done.unread), versions_with(rows, telling)
             owners = [name for name in versions.values() if name is not None]
-            drop({name for _, name in entries}.union(owners) if len(owners) == len(versions) else None)
+            if drop({name for _, name in entries}.union(owners) if len(owners) == len(versions) else None):
+                drop_documents(
+                    rows, documents_of(rows, versions)
+                )  # the others of their sessions follow, in short transactions
             renamed = _versions(rows, finds, names, done, None) if any_stored(rows, list(versions)) else {}
             names |= renamed
             telling = EntryRedaction(key, finds, names, gone)
@@ -87,14 +98,6 @@ class SqlErasure(SqlBlobs):
             for old in [ContentHash(old) for old in names]:
                 remove_blob(rows, old)
         return done
-
-    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
-        with self._database.open_reader() as rows:
-            return sessions_together(rows, sessions)
-
-    def drop_objects_of_sessions(self, sessions: Collection[str]) -> None:
-        with self._database.open_writer() as rows:
-            drop_documents(rows, objects_of_sessions(rows, sessions))
 
     def retell_session(self, session: str, key: bytes) -> Retold:
         """Erase every text of a session's journal, and its evicted results.
@@ -120,21 +123,17 @@ class SqlErasure(SqlBlobs):
         return done
 
 
-def _blobs(rows: Rows, finds: Finds, done: Retold) -> dict[str, str]:
+def _blobs(rows: Rows, finds: Finds, holders: Sequence[str], done: Retold) -> dict[str, str]:
     """Rewrite blobs with an erased text. Return the new hash by the old hash."""
     names: dict[str, str] = {}
-    query = "SELECT hash FROM blob WHERE codec NOT IN (?, ?) ORDER BY CASE WHEN codec IN (?, ?) THEN base ELSE number END, number"
-    for (name,) in rows.execute(query, (BUNDLE, SOURCED, MEMBER, PINNED)).fetchall():
+    for name in holders:
         try:
-            content = load_blob(rows, hash_of_name(name))
-        except (DamagedBlob, MissingBlob) as problem:
-            done.unread.append(f"blob {hash_of_name(name).hex}: {problem}")
+            content = load_blob(rows, ContentHash(name))
+        except MissingBlob:  # collected since
             continue
-        text = content.decode("utf-8", "surrogateescape")
-        made = retold(text, finds, {})
-        if made != text:
-            names[hash_of_name(name).hex] = put_blob(rows, made.encode("utf-8", "surrogateescape")).hex
-            done.blobs += 1
+        made = retold(content.decode("utf-8", "surrogateescape"), finds, {})
+        names[name] = put_blob(rows, made.encode("utf-8", "surrogateescape")).hex
+        done.blobs += 1
     return names
 
 

@@ -12,12 +12,15 @@ Rules of this file
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from pagein.errors import DamagedBlob
+from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.derived_versions import INDEXER
-from pagein.model.text_removal import SessionGroup
+from pagein.model.text_removal import SessionGroup, TextHolders
 from pagein.policy.privacy.erasure import EntryRedaction
+from pagein.policy.privacy.exclusions import Finds
+from pagein.store.sql.packed_bytes import BUNDLE, MEMBER, PINNED, SOURCED
 from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.packed_references import packed_referrers
+from pagein.store.sql.sql_blobs import hash_of_name, load_blob
 from pagein.store.sql.sql_journals import load_line
 from pagein.store.sql.sql_lines import with_lines
 from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
@@ -28,6 +31,10 @@ _AT_ONCE: Final = 500
 _NOTE: Final = "note"
 _PLACES: Final = """SELECT journal.number, name FROM journal JOIN writer_session ON writer_session.number = session
   ORDER BY journal.number"""
+_LAST: Final = """SELECT coalesce((SELECT max(number) FROM blob), -1), coalesce((SELECT max(number) FROM journal), -1),
+  coalesce((SELECT max(sequence) FROM version), -1)"""
+_CONTENTS: Final = """SELECT hash FROM blob WHERE number > ? AND codec NOT IN (?, ?)
+  ORDER BY CASE WHEN codec IN (?, ?) THEN base ELSE number END, number"""
 _RECORDS: Final = f"""SELECT sequence, content_hash, record, {SESSION} FROM version
   WHERE sequence > ? ORDER BY sequence LIMIT ?"""  # noqa: S608 -- constants
 
@@ -49,20 +56,59 @@ def load_lines(rows: Rows, wanted: Sequence[tuple[int, str]], unread: list[str])
                 unread.append(f"entry {number} of session {names[number]}: {problem}")
 
 
-def entries_with(rows: Rows, telling: EntryRedaction, unread: list[str]) -> list[tuple[int, str]]:
-    """Return the places of the entries that may change."""
-    places = entry_places(rows)
+def find_holders(rows: Rows, finds: Finds, orders: int, before: TextHolders | None = None) -> TextHolders:
+    """Return what holds a text.
+
+    orders: number of orders to forget that were carried out
+    before: what was found earlier. If it may be trusted, only what was stored since is looked at.
+    """
+    known = before if before is not None and before.orders == orders and not before.unread else TextHolders()
+    (last,) = rows.execute(_LAST).fetchall()
+    unread: list[str] = []
+    blobs = tuple(_blobs_with(rows, finds, known.last[0], unread))
+    if blobs and known.last[0] >= 0:
+        return find_holders(rows, finds, orders)  # what was looked at before may name them
+    blobs = blobs or known.blobs
+    telling = EntryRedaction(b"", finds, dict.fromkeys(blobs, ""), _evicted_with(rows, blobs))
+    entries = {**known.entries, **dict(entries_with(rows, telling, unread, known.last[1]))}
+    versions = {**known.versions, **_versions_with(rows, telling, known.last[2])}
+    return TextHolders(blobs, entries, versions, last, orders, tuple(unread))
+
+
+def _blobs_with(rows: Rows, finds: Finds, after: int, unread: list[str]) -> Iterator[str]:
+    """Yield the hashes of the contents that hold a text; those that cannot be read are told in words."""
+    for (name,) in rows.execute(_CONTENTS, (after, BUNDLE, SOURCED, MEMBER, PINNED)).fetchall():
+        try:
+            content = load_blob(rows, hash_of_name(name))
+        except (DamagedBlob, MissingBlob) as problem:
+            unread.append(f"blob {hash_of_name(name).hex}: {problem}")
+        else:
+            if finds(content.decode("utf-8", "surrogateescape")):
+                yield hash_of_name(name).hex
+
+
+def _evicted_with(rows: Rows, blobs: Sequence[str]) -> frozenset[str]:
+    found: set[str] = set()
+    for first in range(0, len(blobs), _AT_ONCE):
+        some = [bytes.fromhex(one) for one in blobs[first : first + _AT_ONCE]]
+        query = f"SELECT id FROM object WHERE hash IN ({_marks(some)})"  # noqa: S608 -- question marks
+        found.update(name for (name,) in rows.execute(query, some).fetchall())
+    return frozenset(found)
+
+
+def entries_with(rows: Rows, telling: EntryRedaction, unread: list[str], after: int = -1) -> list[tuple[int, str]]:
+    """Return the places of the entries that may change. after: place behind which they are looked for"""
+    places = [one for one in entry_places(rows) if one[0] > after]
     return [(number, name) for number, name, line in load_lines(rows, places, unread) if telling.concerns(line)]
 
 
-def versions_with(rows: Rows, telling: EntryRedaction) -> dict[int, str | None]:
+def _versions_with(rows: Rows, telling: EntryRedaction, last: int) -> dict[int, str | None]:
     """Return the versions that hold a text in their records, or a content that was rewritten, by sequence with their sessions.
 
-    Unreadable ones are left out.
+    last: sequence behind which they are looked for. Unreadable ones are left out.
     """
     contents = {bytes.fromhex(name) for name in telling.names}
     found: dict[int, str | None] = {}
-    last = 0
     while page := rows.execute(_RECORDS, (last, _AT_ONCE)).fetchall():
         last = int(page[-1][0])
         for sequence, content, stored, session in with_records(rows, page, 0, 2):
@@ -83,6 +129,11 @@ def any_stored(rows: Rows, sequences: Sequence[int]) -> bool:
         if rows.execute(query, some).fetchone() is not None:
             return True
     return False
+
+
+def documents_of(rows: Rows, sequences: Collection[int]) -> list[int]:
+    """Return the numbers of the objects of some versions, as far as these are stored."""
+    return sorted(_numbers_where(rows, "SELECT DISTINCT document FROM version WHERE sequence IN", sequences))
 
 
 def sessions_together(rows: Rows, names: Collection[str]) -> SessionGroup | None:

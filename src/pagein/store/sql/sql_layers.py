@@ -1,9 +1,11 @@
 """Store the places of derived layers, and read journals across sessions, in a SQL database."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
+from pagein.model.text_removal import SessionGroup
 from pagein.store.sql.sql_blobs import SqlBlobs
+from pagein.store.sql.sql_holders import objects_of_sessions, sessions_together
 from pagein.store.sql.sql_removal import drop_documents, drop_versions
 from pagein.store.sql.sql_rows import decode_text, encode_text
 from pagein.store.sql.sql_versions import SESSION
@@ -37,6 +39,16 @@ class SqlLayers(SqlBlobs):
         with self._database.open_reader() as rows:
             found = rows.execute("SELECT max(number) FROM journal").fetchone()
         return 0 if found is None or found[0] is None else int(found[0])
+
+    def sessions_together(self, sessions: Collection[str]) -> SessionGroup | None:
+        with self._database.open_reader() as rows:
+            return sessions_together(rows, sessions)
+
+    def drop_objects_of_sessions(self, sessions: Collection[str], most: int) -> int:
+        with self._database.open_writer() as rows:
+            numbers = objects_of_sessions(rows, sessions)[:most]
+            drop_documents(rows, numbers)
+        return len(numbers)
 
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
         meant = " OR ".join("writer = ?" if reason is None else "(writer = ? AND reason = ?)" for _, reason in writers)

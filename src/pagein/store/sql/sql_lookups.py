@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from pagein.errors import DamagedBlob
 from pagein.model.writes import keys_of
-from pagein.store.sql.lookup_pairs import drop_pair, put_pair
+from pagein.store.sql.lookup_pairs import drop_pair, drop_pairs, put_pairs
 from pagein.store.sql.sql_rows import Rows, encode_text
 from pagein.store.sql.sql_versions import select_versions, version_in
 from pagein.store.sql.sqlite_schema import TEXT_NAMES
@@ -47,13 +47,13 @@ def put_keys(rows: Rows, document: int, after: Keys, before: Keys) -> None:
     old, new = (
         {(encode_text(name), value) for name, value in keys if is_stored(name, value)} for keys in (before, after)
     )
+    drop_pairs(rows, [key_number(*one) for one in old - new], document)
+    put_pairs(rows, [key_number(*one) for one in new - old], document)
     for name, value in sorted(old - new):
-        drop_pair(rows, key_number(name, value), document)
         if name in TEXT_NAMES:
             found = "DELETE FROM lookup_text WHERE document = ? AND name = ? AND value = ?"
             rows.execute(found, (document, name, value))
     for name, value in sorted(new - old):
-        put_pair(rows, key_number(name, value), document)
         if name in TEXT_NAMES:
             rows.execute("INSERT INTO lookup_text(document, name, value) VALUES(?, ?, ?)", (document, name, value))
 

@@ -19,12 +19,13 @@ from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.values import Value, place_order
-from pagein.model.version_hash import SealedDraft, decode_content, value_of
+from pagein.model.version_hash import SealedDraft, additional_in, decode_content, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write, Written, fields_match, keys_of
 from pagein.store.rules.reference_target import resolve_reference, target_of
 from pagein.store.rules.write_rules import AppendVersion, RememberedAnswer, WriteFacts, decide
 from pagein.store.sql.lookup_pairs import join_pairs
+from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.packed_references import pack_references, stored_references
 from pagein.store.sql.pinned_texts import note_pin
 from pagein.store.sql.sql_answers import (
@@ -35,11 +36,11 @@ from pagein.store.sql.sql_answers import (
     put_answer,
 )
 from pagein.store.sql.sql_backlinks import references_to
-from pagein.store.sql.sql_blobs import SqlBlobs, load_blob, put_blob, raw
+from pagein.store.sql.sql_blobs import SqlBlobs, hash_of_name, load_blob, put_blob, raw
 from pagein.store.sql.sql_lookups import drop_unused_keys, put_keys
 from pagein.store.sql.sql_queries import conditions, with_stored_names
 from pagein.store.sql.sql_references import put_links_again, put_references, reference_in
-from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 from pagein.store.sql.sql_versions import (
     IN_SEGMENT,
     merge_records,
@@ -47,6 +48,7 @@ from pagein.store.sql.sql_versions import (
     select_versions,
     shorten_sessions,
     version_in,
+    with_records,
     writer_number,
 )
 from pagein.store.sql.target_keys import target_key
@@ -56,6 +58,7 @@ _STEP: Final = 16
 _AT_ONCE: Final = 500
 _READ_ALONE: Final = frozenset({"user"})
 """Types of objects whose contents stay out of bundles. Histories and lists show the words of many turns, each a bundle apart."""
+_RECORDS: Final = "SELECT sequence, content_hash, record FROM version WHERE sequence > ? ORDER BY sequence LIMIT ?"
 _NUMBER, _AT = 1, 2
 """Places of these columns in a row of a version."""
 _PACKING: Final = (merge_records, pack_references, move_answers, shorten_sessions, drop_unused_keys, join_pairs)
@@ -188,10 +191,17 @@ class SqlObjects(SqlBlobs):
     def contents(self) -> Iterator[ContentHash]:
         needed: set[ContentHash] = set()
         last = 0
-        while page := self.log(last, 1_000):
-            last = page[-1].sequence
-            needed.update(*(version.contents for version in page))
+        while page := self._page_of_records(last):
+            last = int(page[-1][0])
+            for _, content, stored in page:
+                needed.update(additional_in(unpack_record(stored)))
+                if content is not None:
+                    needed.add(hash_of_name(content))
         return iter(sorted(needed))
+
+    def _page_of_records(self, after: int) -> list[Row]:
+        with self._database.open_reader() as rows:
+            return with_records(rows, rows.execute(_RECORDS, (after, _AT_ONCE)).fetchall(), 0, 2)
 
     def _versions(self, wanted: str, *values: object) -> Sequence[Version]:
         with self._database.open_reader() as rows:
@@ -305,8 +315,7 @@ def _free_sequence(rows: Rows, request: str, sealed: SealedDraft, after: int, be
 
 
 def _next_sequence(rows: Rows) -> int:
-    rows.execute("UPDATE tally SET sequence = sequence + 1")
-    found = rows.execute("SELECT sequence FROM tally").fetchone()
+    found = rows.execute("UPDATE tally SET sequence = sequence + 1 RETURNING sequence").fetchone()
     if found is None:
         raise StoreError("the store has lost count of its versions")
     return int(found[0])
@@ -317,26 +326,28 @@ def _document(rows: Rows, version: Version) -> int:
     if version.number == 1:
         values = (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id))
         # the document may exist without a version after a repair
-        rows.execute(
+        found = rows.execute(
             """INSERT INTO document(type, nickname, deleted, head, id) VALUES(?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET
-               type = excluded.type, nickname = excluded.nickname, deleted = excluded.deleted, head = excluded.head""",
+               type = excluded.type, nickname = excluded.nickname, deleted = excluded.deleted, head = excluded.head
+               RETURNING number""",
             values,
-        )
-    else:
-        put_head(rows, version)
-    found = rows.execute("SELECT number FROM document WHERE id = ?", (encode_text(version.id),)).fetchone()
+        ).fetchone()
+        if found is None:
+            raise StoreError("the store lost an object while it was written")
+        return int(found[0])
+    return put_head(rows, version)
+
+
+def put_head(rows: Rows, version: Version) -> int:
+    """Make a version the newest version of the object, and return the object's number."""
+    nickname = None if version.nickname is None else encode_text(version.nickname)
+    found = rows.execute(
+        "UPDATE document SET type = ?, nickname = ?, deleted = ?, head = ? WHERE id = ? RETURNING number",
+        (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id)),
+    ).fetchone()
     if found is None:
         raise StoreError("the store lost an object while it was written")
     return int(found[0])
-
-
-def put_head(rows: Rows, version: Version) -> None:
-    """Make a version the newest version of the object."""
-    nickname = None if version.nickname is None else encode_text(version.nickname)
-    rows.execute(
-        "UPDATE document SET type = ?, nickname = ?, deleted = ?, head = ? WHERE id = ?",
-        (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id)),
-    )
 
 
 def _base_of(rows: Rows, current: Version | None, number: int) -> Version | None:

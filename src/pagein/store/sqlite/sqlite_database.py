@@ -33,7 +33,9 @@ _PATIENCE: Final = 5.0
 _LONGEST: Final = 30.0
 """Seconds that a thread may keep the connection if the caller's patience is limited. Only a failing disk takes longer."""
 _MAGIC: Final = b"SQLite format 3\0"
-_WAL_TRIES: Final = 100
+_FIRST_PATIENCE: Final = 60.0
+"""Seconds that whoever opens a file waits for others that create or migrate it, unless the caller's patience is limited: there may be
+several, and each takes seconds where the machine is busy."""
 _WAL_PAUSE: Final = 0.05
 _OTHERS: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 """Errors that come of another process, and pass. A full disk does not, nor a missing permission."""
@@ -172,8 +174,10 @@ class SqliteDatabase:
             _make_private(self.path)
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             try:
+                first = _FIRST_PATIENCE if self._patience is None else self._patience
+                connection.execute(f"PRAGMA busy_timeout={round(first * 1000)}")
+                _set_up(connection, self.path.name, self._schema, first)
                 connection.execute(f"PRAGMA busy_timeout={round(self._wait * 1000)}")
-                _set_up(connection, self.path.name, self._schema)
             except BaseException:
                 connection.close()
                 raise
@@ -236,9 +240,9 @@ def make_folder(folder: Path) -> None:
             folder.mkdir(mode=0o700)
 
 
-def _set_up(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
+def _set_up(connection: sqlite3.Connection, label: str, schema: Schema, patience: float) -> None:
     _check_mark(connection, label, schema)
-    _use_wal(connection)
+    _use_wal(connection, patience)
     connection.execute("PRAGMA synchronous=NORMAL")
     _migrate(connection, label, schema)
 
@@ -251,13 +255,14 @@ def _check_mark(connection: sqlite3.Connection, label: str, schema: Schema) -> N
         raise StoreError(f"{label} is a SQLite file, but not {schema.what} of pagein; choose another path")
 
 
-def _use_wal(connection: sqlite3.Connection) -> None:
+def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
     """Switch to WAL. SQLite does not wait for another process that is switching, so this function retries."""
-    for attempt in range(_WAL_TRIES):
+    end = time.monotonic() + patience
+    while True:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError as problem:
-            if attempt == _WAL_TRIES - 1 or problem.sqlite_errorcode & 0xFF not in _OTHERS:
+            if time.monotonic() > end or problem.sqlite_errorcode & 0xFF not in _OTHERS:
                 raise
             time.sleep(_WAL_PAUSE)
         else:

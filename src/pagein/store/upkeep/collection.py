@@ -74,6 +74,10 @@ class CollectionPlan:
         return not (self.sessions or self.objects or self.blobs)
 
 
+class _UnknownNeeds(StoreError):
+    """An entry cannot be read."""
+
+
 @dataclass(slots=True)
 class _Needs:
     """Names found in journals, by session.
@@ -203,15 +207,17 @@ def _carried_out(
 def drop_unneeded(store: WholeStore) -> int:
     """Remove the content that nothing needs, and return the number of blobs. If a line cannot be read, all content stays.
 
-    Objects that are made again then store their contents anew, in the order of the journals, which takes less room.
+    The journals are read before the transaction, and in it only what was added to them meanwhile.
     """
-    with store.exclusive():
-        sizes = store.blob_sizes()
-        try:
-            needs = _needs(store.journal_lines(), sizes)
-        except StoreError:
-            return 0
-        return store.drop_blobs(sorted(sizes.keys() - _needed(store, needs, ()) - {NO_BYTES}))
+    sizes, rewritings, needs = store.blob_sizes(), store.forgettings(), _Needs()
+    try:
+        _add_needs(needs, store.journal_lines(), sizes)
+        with store.exclusive():
+            after = needs.place if store.forgettings() == rewritings else 0
+            _add_needs(needs, store.journal_lines(after), sizes)
+            return store.drop_blobs(sorted(sizes.keys() - _needed(store, needs, ()) - {NO_BYTES}))
+    except _UnknownNeeds:
+        return 0
 
 
 def _size(blobs: Mapping[ContentHash, int], sessions: Iterable[KeptSession]) -> int:
@@ -241,17 +247,21 @@ def _needed(store: WholeStore, needs: _Needs, orphans: Container[ObjectId], afte
 
 def _needs(lines: Iterable[JournalLine], known: Iterable[ContentHash]) -> _Needs:
     needs = _Needs()
+    _add_needs(needs, lines, known)
+    return needs
+
+
+def _add_needs(needs: _Needs, lines: Iterable[JournalLine], known: Iterable[ContentHash]) -> None:
     names = {name.hex: name for name in known}
     for line in lines:
         needs.place = line.place
         if line.damaged:
-            raise StoreError(
+            raise _UnknownNeeds(
                 f"an entry of session {line.session!r} cannot be read, so what it needs is unknown; run `pagein check` first"
             )
         needs.blobs.setdefault(line.session, set()).update(hashes_in(line.line, names), line.texts)
         for one in _OBJECT.findall(line.line):
             needs.objects.setdefault(ObjectId(one.decode()), set()).add(line.session)
-    return needs
 
 
 def hashes_in(line: bytes, names: Mapping[str, ContentHash]) -> Iterator[ContentHash]:
