@@ -17,6 +17,7 @@ from pagein.settings.store_address import ADDRESSES, MEMORY, store_address, with
 
 if TYPE_CHECKING:
     from pagein.engine.engine import Engine, Settings
+    from pagein.engine.log.evicted_texts import EvictedTexts
     from pagein.engine.reads.read_resources import Outside
     from pagein.engine.recall.recall_resources import RecallResources
     from pagein.engine.session import Session
@@ -66,6 +67,17 @@ def open(  # noqa: A001 -- users write pagein.open
     return _open(store, workspace, counter, settings, patience, children, given)[0]
 
 
+@contextlib.contextmanager
+def open_texts(store: str | Path | None, workspace: str | Path) -> "Iterator[EvictedTexts]":
+    """Open the evicted texts of a workspace, without an engine. Raises as `open` does for the store."""
+    from pagein.engine.log.evicted_texts import EvictedTexts
+    from pagein.store.memory.memory_store import MemoryStore
+
+    store, place = store_address(store, workspace), _place(workspace)
+    with contextlib.closing(MemoryStore() if store == MEMORY else open_kept_store(store, place)) as blobs:
+        yield EvictedTexts(blobs, place)
+
+
 def open_with_layers(
     store: str | Path | None = None, *, workspace: str | Path = ".", patience: float | None = None
 ) -> "tuple[Engine, tuple[DerivedLayer, ...]]":
@@ -95,33 +107,26 @@ def _open(
     store = store_address(store, workspace)
     config = load_config(workspace, given)
     settings, delegate = settings or config.engine, _delegate(config, children)
-    # A path may contain bytes that are not valid text. Stores keep names as text, so these bytes are escaped once, here.
-    home = str(Path(workspace).resolve())
-    place = home.encode("utf-8", "backslashreplace").decode()
+    home, place = str(Path(workspace).resolve()), _place(workspace)
     tokens = counter if counter is not None else default_counter()
+    make = partial(Engine, counter=tokens, settings=settings, workspace=place)
     if store == MEMORY:
         from pagein.store.memory.memory_store import MemoryStore
 
         memory = MemoryStore()
         outside = _outside(memory, home, settings)
         reach = _reach(memory, settings, None, None, delegate)
-        engine = Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
-        return engine, ()
+        return make(blobs=memory, outside=outside, reach=reach), ()
     kept = open_kept_store(store, place, patience)
     outside = _outside(kept, home, settings, kept)
     layers = layers_of(kept)
     reach = _reach(kept, settings, _log_beside(store, place), layers[0], delegate)
-    engine = Engine(
-        blobs=kept,
-        journals=kept,
-        snapshots=kept,
-        counter=tokens,
-        settings=settings,
-        workspace=place,
-        outside=outside,
-        reach=reach,
-    )
-    return engine, layers
+    return make(blobs=kept, journals=kept, snapshots=kept, outside=outside, reach=reach), layers
+
+
+def _place(workspace: str | Path) -> str:
+    """Return the name of a workspace in stores, which keep names as text: a path may contain bytes that are no valid text."""
+    return str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode()
 
 
 def usual() -> "Settings":
@@ -257,7 +262,7 @@ def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") 
     store = store_address(store, workspace)
     if isinstance(store, str) and store.startswith(ADDRESSES):
         return None
-    return _file(store, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode())
+    return _file(store, _place(workspace))
 
 
 def public_address(store: str | Path | None = None, *, workspace: str | Path = ".") -> str | None:
@@ -360,16 +365,8 @@ def _reach(
                 objects.save_open_chats(time.time(), _LONGEST_REFRESH)  # noqa: TID251 -- the rim reads the clock
 
     trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
-    return RecallResources(
-        tree,
-        StoredTexts(store, refresh),
-        StoredObjects(store, refresh),
-        trajectory,
-        chosen.recall,
-        chosen.ingest,
-        code,
-        delegate,
-    )
+    texts, listed = StoredTexts(store, refresh), StoredObjects(store, refresh)
+    return RecallResources(tree, texts, listed, trajectory, chosen.recall, chosen.ingest, code, delegate)
 
 
 def _delegate(config: "Config", children: "OpenChildModel | None") -> "SessionDelegate":

@@ -93,7 +93,7 @@ def test_a_database_that_is_away_ends_a_check_with_its_reason(run: Run, command:
 def test_all_of_a_text_is_printed_alone_or_not_at_all(run: Run, tmp_path: Path, more: str) -> None:
     ran = run("peek", "pg-01234567-89abcdef", "--all", *more.split(), "--store", tmp_path / "s.pagein")
     assert ran.status == 2
-    assert "leave out what selects or shapes a part" in ran.err
+    assert "leave out options that select or shape a part" in ran.err
 
 
 @pytest.mark.parametrize("address", ["bla", "http://[::1", "http://x:99999", "ftp://x", "http://", "http://x/a b"])

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 
 from tests.command_server import run_command
 from tests.tools.recall_sessions import Room, long_text
@@ -25,6 +26,17 @@ def test_a_part_is_shown_with_its_hint_and_without_a_session_nothing_is_journale
     assert room.session().recalls.holdings.recalls == 0
     assert pagein(room, "peek", name, "-s", "main", "--length", "12").stdout.decode() == expected
     assert room.session().recalls.holdings.recalls == 1
+
+
+def test_a_shell_sees_a_part_without_the_second_in_which_the_engine_starts(room: Room) -> None:
+    [name] = room.paged(room.session(), long_text("first"))
+    main = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from pagein.cli.cli import main; main()"
+    command = (sys.executable, "-c", main, "peek", name, "--store", str(room.store), "--workspace", str(room.folder))
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own
+    shown, _, loaded = done.stdout.rstrip().rpartition("\n")
+    assert shown.startswith("first line 1 of the output\n")
+    assert "pagein.store.sqlite.sqlite_store" in loaded.split()
+    assert {"pagein.engine.engine", "pagein.engine.session", "pagein.workspace"}.isdisjoint(loaded.split())
 
 
 def test_a_part_from_the_top_tells_how_to_see_the_place_of_an_edit(room: Room) -> None:

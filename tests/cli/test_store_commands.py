@@ -239,8 +239,8 @@ def test_search_of_code_in_a_session_counts_for_its_guards(run: Run, tmp_path: P
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--type", "file"], "--type is only valid for a search of what is stored"),
-        (["-C", "2"], "--context is only valid for a search of what is stored"),
+        (["--type", "file"], "--type is only valid for a search of the store"),
+        (["-C", "2"], "--context is only valid for a search of the store"),
         (["-e", "(?=a)"], "lookahead"),
     ],
 )

@@ -16,10 +16,10 @@ from tests.engine.wire_clients import Conversation, Manner, Turn
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.log.request_draft import size
-from pagein.engine.send import outgoing_body, splice
+from pagein.engine.send import rendered_bytes, splice
 from pagein.engine.send.call import PendingCall
-from pagein.engine.send.outgoing_body import Bytes
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.engine.send.rendered_bytes import Bytes
 from pagein.engine.send.sent_changes import WindowLayout
 from pagein.errors import BadInput
 from pagein.model.messages import Usage
@@ -288,7 +288,7 @@ def test_what_is_new_in_a_request_is_held_to_the_rules_however_large_it_is(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, checked_whole: int
 ) -> None:
     """A renderer that loses results."""
-    monkeypatch.setattr(outgoing_body, "_CHECKED_WHOLE", checked_whole)
+    monkeypatch.setattr(rendered_bytes, "_CHECKED_WHOLE", checked_whole)
     assert any(one.opened for one in walk(engine, "anthropic", 4))
     monkeypatch.setattr(splice, "with_texts", lambda *_: b'{"role":"user","content":[]}')
     monkeypatch.setattr(splice, "_in_shape", lambda made, *_: made)

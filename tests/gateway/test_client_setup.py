@@ -37,7 +37,7 @@ def test_a_codex_provider_that_is_chosen_points_here(tmp_path: Path) -> None:
 def test_a_codex_choice_below_a_table_is_named_with_the_remedy(tmp_path: Path) -> None:
     _write(tmp_path / "c/config.toml", '[tools]\nweb_search = true\nmodel_provider = "pagein"\n' + CODEX)
     [problem] = _looked(tmp_path, CODEX_HOME=str(tmp_path / "c"))["codex"].problems
-    assert "model_provider stands below [tools]" in problem
+    assert "model_provider is below [tools]" in problem
     assert "above the first [table]" in problem
 
 

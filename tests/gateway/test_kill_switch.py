@@ -165,7 +165,7 @@ def test_at_its_end_the_gateway_says_what_leaving_it_would_cost(tmp_path: Path) 
 def test_the_command_says_what_to_do(tmp_path: Path) -> None:
     done = cli("off", "--leaving", folder=tmp_path)
     assert done.returncode == 0
-    for word in ("/compact", "refused once", "take the gateway out"):
+    for word in ("/compact", "refused once", "remove the gateway from"):
         assert word in done.stdout
     assert (tmp_path / "data" / "pagein" / "gateway.off").read_text() == "leaving\n"
 

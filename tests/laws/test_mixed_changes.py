@@ -20,7 +20,7 @@ from tests.engine.wire_clients import Conversation, Manner, Turn
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.send import outgoing_body
+from pagein.engine.send import rendered_bytes
 from pagein.engine.send.outgoing_body import RequestRenderer
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.messages import Usage
@@ -163,7 +163,7 @@ STEPS = st.lists(
 def test_requests_with_mixed_changes_are_valid_continued_and_repeatable(
     api: Api, whole: int, steps: list[tuple[tuple[str, Any], bool, float, bool]]
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(outgoing_body, "_CHECKED_WHOLE", whole):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(rendered_bytes, "_CHECKED_WHOLE", whole):
         run, talk = Run(Path(folder), api), Conversation("please do it")
         try:
             run.send(talk, 0.0, broken=False)

@@ -33,8 +33,8 @@ def test_the_dearest_misses_are_named_and_the_rest_counted() -> None:
 def test_where_all_was_read_or_nothing_is_known_that_is_said() -> None:
     found = make_doctor()
     well: Doctor = {"sources": {"a": {"calls": 9, "bill": 1.0, "ailments": []}}, "misses": [], "usage": sum_of([])}
-    assert "all 9 calls read from the cache what was there" in printed(well)
-    assert "no recorded call tells" in printed({**found, "sources": {"a": {"calls": 0, "bill": 0.0, "ailments": []}}})
+    assert "all 9 calls read everything that the cache held" in printed(well)
+    assert "no recorded call reports" in printed({**found, "sources": {"a": {"calls": 0, "bill": 0.0, "ailments": []}}})
 
 
 def test_the_name_of_a_session_cannot_steer_the_terminal() -> None:

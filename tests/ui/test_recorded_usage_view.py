@@ -74,4 +74,4 @@ def test_a_lifetime_that_saves_nothing_is_not_advised() -> None:
 
 
 def test_recordings_without_usage_say_so() -> None:
-    assert "No recorded call tells its usage" in shown(sum_of([]))
+    assert "No recorded call reports its usage" in shown(sum_of([]))

@@ -114,7 +114,7 @@ def test_a_free_session_divides_nothing_by_zero(bill: Bill) -> None:
 def test_a_recording_that_tells_of_other_calls_than_were_counted_is_named(bill: Bill) -> None:
     bill["per_session"][0]["flags"] = {"uncounted_calls": 60, "uncounted_tokens": 900}
     said = verdict(bill).doubt
-    assert "The usage lines of 1 session add up to something else than what was counted here" in said
+    assert "The usage lines of 1 session differ from the count here" in said
     assert "220 calls told and 160 counted" in said
     bill["per_session"][0]["flags"] = {"uncounted_tokens": -900}
     assert "900 prompt tokens apart" in verdict(bill).doubt
@@ -130,7 +130,7 @@ def test_figures_that_rest_on_savings_of_earlier_sessions_are_said_to(bill: Bill
 
 def test_a_provider_that_lost_its_cache_is_said_to_have_been_paid_more(bill: Bill) -> None:
     bill["per_session"][0]["flags"] = {"provider_missed": 80}
-    assert "In 80 of 160 calls (50 %) the recording's own provider read far less" in verdict(bill).text
+    assert "In 80 of 160 calls (50 %) the recorded provider read far less" in verdict(bill).text
     bill["per_session"][0]["flags"] = {"provider_missed": 7}
     assert verdict(bill).doubt == ""
 

@@ -4,7 +4,7 @@ Rules of this file
 ------------------
 1. An answer that goes back is the answer that came, in order; nothing of it is changed or left out. What a provider signs
    and pagein has no block for is carried along in a block of its own. Half a surrogate pair becomes a replacement character.
-2. A cache mark stands behind the block that ends the marked prefix. The providers' rules decide what it means there.
+2. A cache mark stands after the block that ends the marked prefix. The providers' rules decide what it means there.
 3. What a provider reports as input holds the cached tokens; usage here does not (`Usage.fresh`).
 """
 

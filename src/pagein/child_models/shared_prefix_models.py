@@ -5,7 +5,7 @@ Rules of this file
 1. The plan is made once, at the first call: `policy.delegation.shared_prefix`. It holds for all children of the operation.
 2. Where waiting pays, the first child goes ahead, and the others wait for its first answer or its failure, but never
    longer than `LONGEST_WAIT`.
-3. A question that stands behind its content shares that content with further questions: `asked_contents`. Such questions
+3. A question that stands after its content shares that content with further questions: `asked_contents`. Such questions
    mark the end of the content, and wait while another one writes it.
 4. A child that continues after tool calls also marks the end of its own content: the write costs a quarter of the input price,
    and each later turn then saves nine tenths of it. That pays if one child in four continues again.
@@ -82,7 +82,7 @@ class SharedPrefixModels:
             self._first.set()
 
     async def _complete_behind(self, request: ChildRequest) -> ChildAnswer:
-        """Call the model once with a question behind its content."""
+        """Call the model once with a question after its content."""
         prices = newest_prices(self._model_name(request))
         tokens = sum(self._sizes(request))
         if prices is None or prices.cache.model == "none" or tokens < prices.cache.min_prefix:
@@ -132,7 +132,7 @@ class SharedPrefixModels:
 
 
 def _is_question_behind(request: ChildRequest) -> bool:
-    """Return whether a request begins a conversation whose question stands in a block of its own, behind the content."""
+    """Return whether a request begins a conversation whose question stands in a block of its own, after the content."""
     return len(request.messages) == 1 and len(request.messages[0].blocks) > 1
 
 

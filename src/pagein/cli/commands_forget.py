@@ -58,7 +58,7 @@ def forget(
     from pagein import erasure, wiring
 
     if (target is None) == (session is None):
-        raise BadInput("name what to forget: an id or a text, or a session with --session; one of them")
+        raise BadInput("name what to forget: either an id or a text, or a session with --session")
     file = wiring.store_file(store, workspace=workspace)
     log = wiring.log_of(store, workspace=workspace)
     with contextlib.closing(wiring.open_for_forgetting(store, workspace=workspace)) as opened, _steps() as tell:
@@ -107,7 +107,7 @@ def _text(raw: bytes) -> str:
         return raw.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         raise BadInput(
-            "the text to forget is not UTF-8, so it is nowhere in the store as it stands; give it in UTF-8, or name its object by id"
+            "the text is not UTF-8, so the store cannot contain it; give it in UTF-8, or name its object by id"
         ) from None
 
 

@@ -179,7 +179,7 @@ def _change_pi(installer: "ExtensionInstaller", change: "ExtensionChange", *, ye
             "".join(f"+ {folder}/{name}, {len(text)} characters\n" for name, text in change.written.items())
         )
         sys.stdout.write("".join(f"- {folder}/{name}\n" for name in change.removed))
-        then = "done; start pi anew, `/readcache-status` answers then" if change.written else "done"
+        then = "done; restart pi, then `/readcache-status` answers" if change.written else "done"
         sys.stdout.write(f"\n{then if made else 'nothing was written; --yes makes this change'}\n")
 
 

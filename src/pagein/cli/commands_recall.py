@@ -56,19 +56,23 @@ def peek(  # noqa: PLR0913 - a command has as many options as it has
     With --session, the text is shown as the session's model would see it, and counts as a recall.
     """
     from pagein import wiring
-    from pagein.tools import recall_commands as commands
+    from pagein.tools import recalled_texts
 
     place = {"offset": offset, "length": length, "line": line, "lines": lines, "around": around}
     if everything and (as_json or any(one is not None for one in place.values())):
-        raise BadInput("--all prints all of it and nothing else; leave out what selects or shapes a part")
+        raise BadInput("--all prints the whole text only; leave out options that select or shape a part")
+    if everything or session is None:  # as an agent's shell calls it: without the time that the engine takes to start
+        with wiring.open_texts(store, workspace) as texts:
+            if everything:
+                sys.stdout.buffer.write(recalled_texts.whole(texts, object_id).encode("utf-8", "surrogatepass"))
+            else:
+                _print(recalled_texts.look(texts, _evicted(object_id), place), as_json=as_json)
+        return
+    from pagein.tools import recall_commands as commands
+
     with wiring.open(store, workspace=workspace) as engine:
-        if everything:
-            sys.stdout.buffer.write(commands.whole(engine, object_id).encode("utf-8", "surrogatepass"))
-        elif session is None:
-            _print(commands.look(engine, _evicted(object_id), place), as_json=as_json)
-        else:
-            opened = engine.session(session, workspace=workspace)
-            _print(commands.peek(opened, object_id, place), as_json=as_json)
+        opened = engine.session(session, workspace=workspace)
+        _print(commands.peek(opened, object_id, place), as_json=as_json)
 
 
 def _evicted(text: str) -> str:

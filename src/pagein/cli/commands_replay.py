@@ -265,7 +265,7 @@ def _fail_empty(bill: "Bill") -> NoReturn:
     from pagein.ui.tables import show_skipped
 
     show_skipped(console(error=True), bill)
-    raise BadInput("nothing to replay: no recorded session was found in what was given")
+    raise BadInput("nothing to replay: the given paths hold no recorded session")
 
 
 def _today() -> date:

@@ -373,9 +373,9 @@ def _run(
         told = greeting_of(gateway, as_json=as_json, curates=parts.curator is not None)
         if gateway.is_open:
             typer.echo(
-                f"warning: other machines may reach this gateway at {settings.host}. It answers nobody who does not show its token, "
-                "which stands in the addresses that are printed here; the header x-pagein-token does it, too. What is sent is not "
-                "encrypted, keys and token included; --host 127.0.0.1 keeps it to this machine",
+                f"warning: other machines may reach this gateway at {settings.host}. It answers only requests with its token, in "
+                "the printed addresses or in the header x-pagein-token. Traffic is not encrypted, keys and token included; "
+                "--host 127.0.0.1 keeps it to this machine",
                 err=True,
             )
         typer.echo(told)  # a waiting reader gets the address at once, also in a pipe

@@ -192,7 +192,7 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
         others["--versions"] = None if versions == "newest" else versions
         wrong = next((name for name, value in others.items() if value is not None), None)
         if wrong is not None:
-            raise BadInput(f"{wrong} is only valid for a search of what is stored; leave it out, or leave out --code")
+            raise BadInput(f"{wrong} is only valid for a search of the store; leave it out, or leave out --code")
         search_workspace(
             WorkspaceSearch(pattern, regex, ignore_case, path, limit, timeout),
             session=session,

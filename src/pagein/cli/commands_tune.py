@@ -93,7 +93,7 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
     if not as_json:
         show_skipped(console(error=True), bill)
     if not bill["sessions"]:
-        raise BadInput("nothing to tune by: no recorded session was found in what was given")
+        raise BadInput("nothing to tune by: the given paths hold no recorded session")
     tuning = recommend(bill["per_session"], tried, now)
     outvoted = _outvoted(tuning.advice, config)
     with catch_full_disk():

@@ -137,7 +137,7 @@ def import_(
     elif not quiet:
         sys.stdout.write(f"read {_count_words(done.counts)}; new here: {_count_words(done.added)}\n")
         if done.forgotten:
-            sys.stdout.write(f"{done.forgotten} of them told anew without what was ordered to be forgotten here\n")
+            sys.stdout.write(f"{done.forgotten} of them redacted, because they held texts that were erased here\n")
         if done.withheld:
             sys.stdout.write(
                 f"{done.withheld} of them changed or left out, as they may show files that must not be stored\n"
@@ -280,9 +280,9 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
     what = f"{plural(sessions, 'session')}, {plural(objects, 'object')} and {plural(blobs, 'blob')}"
     amount = f"about {planned.freed:,} of {planned.size:,} bytes of journals and contents"
     if apply:
-        sys.stdout.write(f"gave up {what}, {amount}\n")
+        sys.stdout.write(f"deleted {what}, {amount}\n")
     else:
-        sys.stdout.write(f"would give up {what}, {amount}; --apply does it\n")
+        sys.stdout.write(f"would delete {what}, {amount}; --apply does it\n")
 
 
 def _end(opened: "WholeStore", names: list[str] | tuple[str, ...]) -> None:
@@ -366,7 +366,7 @@ def _size(text: str) -> int:
 
 def _check_bound(text: str, value: float, what: str) -> float:
     if value > _LARGEST:
-        raise BadSetting(f"not {what} that anything reaches: {text[:40]!r}")
+        raise BadSetting(f"too large for {what}: {text[:40]!r}")
     return value
 
 

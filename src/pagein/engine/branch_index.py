@@ -350,7 +350,7 @@ class BranchIndex:
         self.learn()
 
     def note_at(self, owner: EntryId, note: Note) -> None:
-        """Journal a fact behind a message and its entries; an answer only if no message brought the answer already."""
+        """Journal a fact after a message and its entries; an answer only if no message brought the answer already."""
         if isinstance(note, AnswerNote) and owner in self.places.going_on:
             return
         self._log.move(self.places.stand(owner))

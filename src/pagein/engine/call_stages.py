@@ -200,8 +200,7 @@ class CallStages:
         economics = self._economics(call, terms)
         if economics is not None and gate.begins is not None:
             economics = replace(economics, reported=self._fronts.last_prompt(call.parent))
-        at = state.now if at is None else at
-        moment = moment_of(state, at)
+        moment = moment_of(state, state.now if at is None else at)
         if (
             terms is not None and moment.last is not None
         ):  # a retry has no entry of its own, and its answer tells its time
@@ -209,7 +208,7 @@ class CallStages:
         # nothing was sent before, or the cache entries have expired
         is_unread = state.sent_at is None or (economics is not None and is_cold(moment, economics))
         gate = replace(gate, economics=economics, rewrite=None if terms is None else terms.rewrite)
-        return replace(call, at=at, gate=gate, moment=moment, terms=terms, is_unread=is_unread)
+        return replace(call, at=moment.now, gate=gate, moment=moment, terms=terms, is_unread=is_unread)
 
     def enter_tools(self, call: RequestCall) -> RequestCall:
         """Add the recall tools that begin with this request's eviction, and settle its cache terms."""
@@ -277,16 +276,16 @@ class CallStages:
         if terms is None or not terms.exposable or call.shown_once is not None or call.is_pooled or call.changes:
             return call
         share = terms.exposable / terms.behind if terms.behind > 0 else 0.0
-        split = cache_breakpoints.place_to_split(call.pending.envelope, call.made.items, share)
+        split = cache_breakpoints.place_to_split(call.made.request(call.pending.envelope), share)
         return call if split is None else replace(call, terms=terms.split_at(split[0]), split=split)
 
     def _reading_own_entry(self, call: RequestCall, parent: EntryId) -> BreakpointChoice:
         """Return a breakpoint where the last request to this model ended in front of results that it showed once."""
-        pending, items = call.pending, call.made.items
-        shown = calls_shown_last(self._log.journal, self._index.heads, parent, pending.head.model)
-        reads = cache_breakpoints.place_in_front(items, shown[0]) if shown and self._changes_marks else None
+        made = call.made
+        shown = calls_shown_last(self._log.journal, self._index.heads, parent, call.pending.head.model)
+        reads = cache_breakpoints.place_in_front(made.items, shown[0]) if shown and self._changes_marks else None
         wanted = AS_THE_CLIENT if reads is None else BreakpointChoice(reads=reads)
-        return cache_breakpoints.choice_that_fits(wanted, pending.envelope, items)
+        return cache_breakpoints.choice_that_fits(wanted, made.request(call.pending.envelope))
 
     def validate_request(self, call: RequestCall) -> RequestCall:
         """Check the final bytes against the provider's rules, and journal their cache breakpoints. Raises HostError."""
@@ -356,8 +355,7 @@ class CallStages:
 
     def _terms(self, call: RequestCall, here: EntryId | None) -> cache_ttl.TtlTerms | None:
         """Choose the cache terms of a request; None if left to the client."""
-        pending, parent, at = call.pending, call.parent, call.asked_at
-        script, head = pending.script, pending.head
+        pending, script, head, parent = call.pending, call.pending.script, call.pending.head, call.parent
         if (
             pending.lasting is None
             or not self._changes_marks
@@ -378,7 +376,7 @@ class CallStages:
             switched,
             pending.facts.documented,
         )
-        moment = moment_of(self._log.journal.state_at(here), at)
+        moment = moment_of(self._log.journal.state_at(here), call.asked_at)
         return self.leases.terms(parent, here, asking, moment, anew=call.placed in ("new", "compacted"))
 
     def _economics(self, call: RequestCall, terms: cache_ttl.TtlTerms | None) -> Economics | None:
@@ -389,6 +387,8 @@ class CallStages:
         found = economics_for(pending.head.model, pending.envelope.fields, pending.script, call.asked_at)
         if terms is not None and found is not None:
             found = cache_ttl.economics(found, terms)
+        if found is not None and pending.lasting is not None and not pending.facts.documented:
+            found = self.leases.with_sure_reads(found, call.parent, pending.head, call.asked_at)
         return found and (replace(found, void=True) if call.is_new_prefix else found)
 
     def _prices_without_cache(self, call: RequestCall) -> Economics | None:

@@ -148,7 +148,8 @@ class PooledStages:
         reads = None if window.rebuilt is None else address(window.rebuilt, 0)
         place = window.frontier or 0
         frontier = None if window.frontier is None else address(place, contents(place))
-        chosen = choice_that_fits(BreakpointChoice(frontier, reads=reads, messages=len(items)), pending.envelope, items)
+        wanted = BreakpointChoice(frontier, reads=reads, messages=len(items))
+        chosen = choice_that_fits(wanted, call.made.request(pending.envelope))
         last = len(units)
         return replace(chosen, tail=address(last, 0)) if contents(last) or str(last) in window.news else chosen
 

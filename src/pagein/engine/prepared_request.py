@@ -153,6 +153,7 @@ class PreparedRequest:
     offered: names of the tools that pagein added to it.
     deferred: names of the client's tools that the model must search for.
     terms: its cache terms; None if left to the client.
+    is_unsure: True if a rewrite may find an entry gone that only renewal keeps (`policy.economics.written_parts`).
     original: the client's bytes.
     sent: the request as it was sent; None if unknown.
     before: the last answered request that it continues, as the journal has it; None without one, and for retries and forks.
@@ -180,6 +181,7 @@ class PreparedRequest:
     offered: tuple[str, ...] = ()
     deferred: tuple[str, ...] = ()
     terms: TtlTerms | None = field(default=None, repr=False, compare=False)
+    is_unsure: bool = field(default=False, repr=False, compare=False)
     original: bytes = field(default=b"", repr=False)
     sent: SentRequest | None = field(default=None, repr=False, compare=False)
     before: AnsweredRequest | None = field(default=None, repr=False, compare=False)

@@ -32,8 +32,9 @@ from pagein.engine.log.backlog import Fact, UndecidedRequest
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import NO_FACTS, PendingCall, RequestFacts
-from pagein.engine.send.outgoing_body import Bytes, thoughtless
+from pagein.engine.send.outgoing_body import thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.engine.send.rendered_bytes import Bytes
 from pagein.engine.send.request_call import DecisionClaim, GivenUp, prepared_request
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
@@ -300,19 +301,21 @@ class Traffic:
         self, entry: EntryId, prepared: PreparedRequest, usage: Usage
     ) -> tuple[cache_ttl.KeepAlivePlan | None, CacheVerdictNote | None]:
         """Journal the cached prefix, and return the next keep-alive request, and news about the provider's cache."""
-        terms = prepared.terms
-        if terms is None:
-            return None, None
-        held = cache_ttl.prefix_after_answer(terms, usage, rewritten=prepared.rewrites, messages=prepared.sent_messages)
-        self._owe(prepared, note_of(held))
-        model = self._index.heads[entry].model
-        self._stages.leases.share_savings(held, terms, model, entry)
-        is_same = not prepared.rewrites and not prepared.changed_by_client
-        verdict = cache_ttl.verdict_of(terms, usage, model) if is_same else None
+        terms, leases, keep = prepared.terms, self._stages.leases, None
+        verdict = leases.renewal_shown(entry, usage) if prepared.is_unsure else None
+        if terms is not None:
+            held = cache_ttl.prefix_after_answer(
+                terms, usage, rewritten=prepared.rewrites, messages=prepared.sent_messages
+            )
+            self._owe(prepared, note_of(held))
+            leases.share_savings(held, terms, (model := self._index.heads[entry].model), entry)
+            if not prepared.rewrites and not prepared.changed_by_client:
+                verdict = cache_ttl.verdict_of(terms, usage, model) or verdict
+            keep = leases.due(held, terms, usage, model, entry)
         news = verdict if verdict is not None and self._shared.evidence.add(verdict) else None
         if news is not None:
             self._owe(prepared, news)
-        return self._stages.leases.due(held, terms, usage, model, entry), news
+        return keep, news
 
     def note_keepalive(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
         """Record a keep-alive request sent at time `at`. Returns the cost in BIT, or None if unknown.

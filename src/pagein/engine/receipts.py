@@ -8,7 +8,7 @@ Rules of this file
 ------------------
 1. A receipt stands for one answer, and proves the lines that this answer emitted. An answer that rests on earlier ones,
    such as a diff, proves nothing unless the receipts of those are quoted, too.
-2. Each read begins at the root of the journal, behind the quoted answers alone. Nothing else that the session read,
+2. Each read begins at the root of the journal, after the quoted answers alone. Nothing else that the session read,
    before or beside it, is known there.
 3. A receipt is derived from the journaled answer, so that it outlives the process. One that no answer of the session
    has is ignored, and the result says so: the model gets the text.
@@ -141,7 +141,7 @@ class ReceiptedReads:
         *,
         bypass: bool = False,
     ) -> ReceiptedRead:
-        """Answer a read behind the quoted answers and those that stand in the window. Raises StoreError."""
+        """Answer a read after the quoted answers and those that stand in the window. Raises StoreError."""
         session = self._session
         unknown = tuple(one for one in quoted if one not in self._answers)
         session.move(None)
@@ -159,7 +159,7 @@ class ReceiptedReads:
         return ReceiptedRead(result, receipt, unknown)
 
     def _reads_behind(self, before: EntryId | None) -> list[FileRead]:
-        """Return the reads of files journaled behind an entry, the newest first."""
+        """Return the reads of files journaled after an entry, the newest first."""
         found, place = [], self._session.leaf
         while place is not None and place != before:
             entry = self._session.journal.entry(place)
@@ -183,7 +183,7 @@ class ReceiptedReads:
         )
 
     def _receipt(self, before: EntryId | None) -> str:
-        """Return the receipt of the answer journaled behind an entry; "" for an answer that tells nothing new."""
+        """Return the receipt of the answer journaled after an entry; "" for an answer that tells nothing new."""
         place = self._session.leaf
         while place is not None and place != before:
             entry = self._session.journal.entry(place)

@@ -218,6 +218,7 @@ class WindowStages:
         failure = call.failure
         try:
             # A decision must be stored before it is sent, or another process would decide again, differently (law 6).
+            # Within a turn this stores nothing: the turn does, and ends before the request is sent.
             log.keep()
         except StoreError as problem:
             failure = f"the journal was not kept: {type(problem).__name__}: {problem}"

@@ -206,7 +206,7 @@ class Answerer:
 
     async def _end_with_error(self, out: web.StreamResponse, merger: StreamMerger, body: bytes) -> None:
         await self._record_exchange()
-        self._conduct.listener.report_failure("recall", "the model could not go on behind what it recalled")
+        self._conduct.listener.report_failure("recall", "the model could not continue after a recall")
         await out.write(merger.failure(body))
 
     # --- an answer that is no stream ---

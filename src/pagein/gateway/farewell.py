@@ -13,11 +13,11 @@ from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
 
 HOW: Final = (
-    "let each session end, or have the agent compact it (/compact), while it still goes through the gateway; then take the gateway out of "
-    "its settings. Without that the agent's next call is refused once, and it goes on without what it thought so far"
+    "let each session end, or have the agent compact it (/compact), while it still uses the gateway; then remove the gateway from "
+    "its settings. Otherwise the agent's next call is refused once, and it continues without its thinking so far"
 )
 WHAT_IS_DROPPED: Final = (
-    "requests go out as the agent wrote them, without thinking that stands on a window of pagein's. The agent keeps that "
+    "requests go out as the agent wrote them, without thinking bound to a window of pagein. The agent keeps that "
     "thinking, and would send it to the vendor: " + HOW
 )
 """Message of `pagein off --leaving`."""
@@ -26,7 +26,7 @@ WHAT_IS_DROPPED: Final = (
 def still_bound(hint: Hint | None) -> str:
     """Return the message about a session that cannot leave the gateway yet."""
     whose = f"session {hint.key}" if hint is not None else "a session"
-    return f"{whose} still holds thinking that stands on windows of pagein's, which is left out on its way: {HOW}"
+    return f"{whose} still holds thinking bound to windows of pagein, which is removed on its way: {HOW}"
 
 
 def at_the_end(sessions: Collection[str]) -> str:
@@ -39,7 +39,7 @@ def at_the_end(sessions: Collection[str]) -> str:
     count = "a session" if len(sessions) == 1 else f"{len(sessions)} sessions"
     return (
         f"{count} had a window changed under a model that binds its thinking to it. Start the gateway again before "
-        "they go on, and leave it by `pagein off --leaving`; pointed to the vendor as they are, their next call is refused once"
+        "they continue, and leave it by `pagein off --leaving`; pointed to the vendor now, their next call is refused once"
     )
 
 

@@ -169,7 +169,7 @@ AGENTS: Final = {
                 lambda at: at.project / ".mcp.json",
                 lambda command: {**_stdio(command), "alwaysLoad": True},
             ),
-            "Start claude anew; `/mcp` shows the server, `/hooks` the hooks.",
+            "Restart claude; `/mcp` shows the server, `/hooks` the hooks.",
             "pagein run claude",
             _hooks(lambda at: at.named("CLAUDE_CONFIG_DIR", at.home / ".claude") / "settings.json"),
             _hooks(lambda at: at.project / ".claude" / "settings.json"),
@@ -185,7 +185,7 @@ AGENTS: Final = {
                 http=lambda server: {"url": server.url, "http_headers": server.headers},
             ),
             None,
-            "Start codex anew; `/mcp` shows the server.",
+            "Restart codex; `/mcp` shows the server.",
             "pagein run codex",
         ),
         Agent(
@@ -219,7 +219,7 @@ AGENTS: Final = {
                 lambda command: {"type": "local", "command": command, "enabled": True},
                 first=_OPENCODE_FIRST,
             ),
-            "Start opencode anew; `opencode mcp list` shows the server.",
+            "Restart opencode; `opencode mcp list` shows the server.",
             "pagein run opencode",
         ),
         Agent(

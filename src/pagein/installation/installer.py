@@ -104,7 +104,7 @@ class Installer:
             return Change(self._file, before, before)
         if there is not None:
             raise BadInput(
-                f"{self._file} has another entry {'.'.join(keys)}; `pagein uninstall` takes out what pagein put in, or remove it by hand"
+                f"{self._file} has another entry {'.'.join(keys)}; remove it by `pagein uninstall` if pagein added it, else by hand"
             )
         try:
             found = self._insert(text, entry)

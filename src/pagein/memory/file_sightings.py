@@ -85,7 +85,7 @@ def write_sighting(writer: ObjectWriter, machines: SessionMachines, place: int, 
 
 
 def _is_told(note: FileSightingNote, current: Version) -> bool:
-    """Return whether another gateway that follows the same folder told the same."""
+    """Return whether another gateway that follows the same folder journaled the same finding."""
     if current.writer.session != FILES:
         return False
     if note.op == "delete":

@@ -40,7 +40,7 @@ class FileVersions:
         self._wanted: dict[str, str] = {}  # ids under which the pools told of files
 
     def go_to(self, place: int) -> None:
-        """Take what is told of the session's machine before a place of the journals."""
+        """Use the last note about the session's machine before a place of the journals."""
         told = self._machines.of(self._session, place)
         if told is not None:
             self._machine, self._follows = told.machine, told.follows

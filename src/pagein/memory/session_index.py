@@ -125,7 +125,7 @@ class SessionIndex:
     def _save_left_branch(self, thread: ThreadState, entry: Entry) -> ThreadState:
         """Before a rewind, write the chat with the steps that no version has yet. Return the thread at the new branch.
 
-        A note behind an earlier entry is no rewind: what an answer used is told after the next request began.
+        A note after an earlier entry is no rewind: what an answer used is told after the next request began.
         """
         if not self._is_left(thread):
             return thread

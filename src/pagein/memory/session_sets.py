@@ -55,7 +55,7 @@ class SessionSets:
             self.fields = fields_of(walk.state)
 
     def _take_terms(self, place: int, note: PoolNote) -> None:
-        """Take what a note tells of the pools. With other terms, the branches are followed anew."""
+        """Apply the bounds and the folder in a note about the pools. With other terms, the branches are followed anew."""
         rules = USUAL if note.bounds is None else PoolRules(*note.bounds)
         if self._fold is None:
             told = self._machines.of(self._name, place)

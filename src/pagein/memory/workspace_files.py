@@ -78,13 +78,13 @@ class WorkspaceFiles:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something was found that is not told yet."""
+        """Whether a finding is not journaled yet."""
         return bool(self._looks or self._gone)
 
     # --- looking ---
 
     def hear(self, paths: Iterable[str]) -> None:
-        """Take paths at which something happened: real paths of files or folders."""
+        """Record changed paths for the next look: real paths of files or folders."""
         for path in map(self._told_path, paths):
             if path in self._followed:
                 self._changed.add(path)
@@ -155,7 +155,7 @@ class WorkspaceFiles:
     # --- telling ---
 
     def settle(self, now: float, is_person: IsPerson) -> int:
-        """Journal what no call of a session explains, and return the number of notes.
+        """Journal the changes that no call of a session explains, and return the number of notes.
 
         To be called when the objects are up to the journals, and no call is under way.
         """
@@ -311,7 +311,7 @@ class WorkspaceFiles:
         self._gone.pop(path, None)
 
     def _told_path(self, path: str) -> str:
-        """Return a real path as the client tells it."""
+        """Return a real path as the client spells it."""
         if path == self._real or path.startswith(f"{self._real}/"):
             return f"{self._folder.path.rstrip('/')}{path.removeprefix(self._real)}"
         return path

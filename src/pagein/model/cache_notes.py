@@ -3,17 +3,18 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-CachePractice: TypeAlias = Literal["hour", "keep_alive"]
+CachePractice: TypeAlias = Literal["hour", "keep_alive", "renewal"]
 """What the choice of cache TTLs rests on (`policy.economics.cache_trust`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheVerdictNote:
-    """A pause showed whether the provider keeps a cache entry that pagein rests on.
+    """An answer showed whether the provider keeps a cache entry that pagein rests on.
 
     model: name of the model.
-    practice: `hour`, an entry of one hour behind a prefix of five minutes; `keep_alive`, that of a keep-alive request.
-    held: whether the first request after the pause read the entry.
+    practice: `hour`, an entry of one hour after a prefix of five minutes; `keep_alive`, that of a keep-alive request;
+        `renewal`, an entry older than its TTL.
+    held: whether the request read the entry, the first two after a pause.
     at: time of that request, in seconds since 1970.
     anchored, read: tokens of the entry, and tokens read.
     """

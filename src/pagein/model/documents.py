@@ -67,7 +67,7 @@ class TextLines(Sequence[str]):
 class Document:
     """The result of reading a file once.
 
-    content: the bytes. `hash` is their hash.
+    content: the bytes.
     text: decoded as UTF-8. A byte order mark stays; bytes that are not UTF-8 become U+FFFD and `strict` is False.
     key: canonical real path, the name of the file on the branch.
     path: the path as it was requested.
@@ -77,22 +77,29 @@ class Document:
     path: str
     key: str
     content: bytes
-    hash: ContentHash
     text: str
     strict: bool
     media_type: str | None = None
+    _hashes: list[ContentHash] = field(default_factory=list, init=False, repr=False, compare=False)
     _lines: list[TextLines] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, content: bytes, *, path: str, key: str, media_type: str | None = None) -> Self:
-        """Decode and hash the bytes of a file. An image is not decoded."""
+        """Decode the bytes of a file. An image is not decoded."""
         if media_type is not None:
-            return cls(path, key, content, ContentHash.of(content), "", strict=False, media_type=media_type)
+            return cls(path, key, content, "", strict=False, media_type=media_type)
         try:
             text, strict = content.decode(), True
         except UnicodeDecodeError:
             text, strict = content.decode(errors="replace"), False
-        return cls(path, key, content, ContentHash.of(content), text, strict, media_type)
+        return cls(path, key, content, text, strict, media_type)
+
+    @property
+    def hash(self) -> ContentHash:
+        """The hash of the bytes. Computed when it is first asked for."""
+        if not self._hashes:
+            self._hashes.append(ContentHash.of(self.content))
+        return self._hashes[0]
 
     @property
     def lines(self) -> TextLines:

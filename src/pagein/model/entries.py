@@ -149,7 +149,7 @@ class TurnsLeft:
 
 
 SHOWN_ONCE: Final = "shown once"
-"""Reason of an epoch that takes only results which one request showed behind its last cache breakpoint."""
+"""Reason of an epoch that takes only results which one request showed after its last cache breakpoint."""
 MASKED_ON_ENTRY: Final = "masked on entry"
 """Reason of an epoch that masks only arguments which no request has shown."""
 UNCACHED: Final = frozenset((SHOWN_ONCE, MASKED_ON_ENTRY))
@@ -182,7 +182,7 @@ class EpochEntry:
 
     @property
     def is_uncached(self) -> bool:
-        """True for a change behind the last cache breakpoint of the request before, and nowhere else."""
+        """True for a change after the last cache breakpoint of the request before, and nowhere else."""
         return self.reason in UNCACHED
 
     @property

@@ -109,7 +109,7 @@ class BreakpointChoice:
 
 @dataclass(frozen=True, slots=True)
 class ShownOnceNote:
-    """The request before showed these results behind its last cache breakpoint: stubs take their place in the next.
+    """The request before showed these results after its last cache breakpoint: stubs take their place in the next.
 
     calls: ids of the calls with these results.
     saved: saving by the time of the next request, in BIT.

@@ -125,7 +125,7 @@ class SessionPlaceNote:
 
 @dataclass(frozen=True, slots=True)
 class FileSightingNote:
-    """A followed file was looked at on the disk, and no call of a session told what was found.
+    """A look at a followed file on the disk found a state that no call of a session explains.
 
     machine: id of the machine. path: of the file.
     op: what was found.

@@ -35,6 +35,10 @@ from pagein.model.versions import Draft, Provenance, Version, Writer
 
 _OBJECT_TAG: Final = "pagein object 1\n"
 _VIEW_TAG: Final = "pagein view 1\n"
+_OWN_FIELDS: Final = ("id", "type", "nickname", "locked", "deleted", "view", "provenance")
+_PARTS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_VIEWS: Final = msgspec.json.Decoder(list[str] | None)
+_NAMES: Final = msgspec.json.Decoder(str)
 Shown: TypeAlias = tuple[tuple[str, Value | ContentHash], ...]
 
 
@@ -163,6 +167,42 @@ def view_hash_of(version: Version) -> ContentHash:
     return _hash_of_view(metadata_view(version))
 
 
+def pinned_hashes_of(record: str, chars: int) -> tuple[ContentHash, ContentHash | None]:
+    """The metadata view hash and the content hash of the version with a record, without making the version.
+
+    A part of a canonical form is the canonical form of the part, so the view is cut out of the record. Raises BadInput.
+    """
+    try:
+        fields = _PARTS.decode(record)
+        metadata, additional = _PARTS.decode(fields["metadata"]), _PARTS.decode(fields["additional"])
+        view: list[str] | None = _VIEWS.decode(fields["view"])
+        is_deleted = bytes(fields["deleted"]) == b"true"
+        content = None if bytes(fields["content"]) == b"null" else bytes(fields["content"]).decode()
+        names = list(type_of(_NAMES.decode(fields["type"])).view) if view is None else view
+    except (msgspec.MsgspecError, ValueError, KeyError) as problem:
+        raise BadInput(f"not the record of a version: {problem}") from problem
+
+    def told(name: str) -> str:
+        key = f"${name}" if name.startswith("$") else name
+        if name == "char_count":
+            return str(chars)
+        if name == "content":
+            return "null" if content is None else f'"hash",{content}'
+        if key in additional:
+            return f'"hash",{bytes(additional[key]).decode()}'
+        if name in _OWN_FIELDS:
+            return bytes(fields[name]).decode()
+        known = bytes(metadata.get(key, b"null")).decode()
+        if name == "args_display" and known == "null" and "args" in metadata:
+            return canonical(bytes(metadata["args"]).decode())
+        return known
+
+    names += ["deleted"] if is_deleted and "deleted" not in names else []
+    pairs = ",".join(f"[{canonical(name)},{told(name)}]" for name in names)
+    hash_of_view = ContentHash.of(f"{_VIEW_TAG}[{pairs}]".encode())
+    return hash_of_view, None if content is None else ContentHash.parse(content.strip('"'))
+
+
 def record_of(version: Version) -> str:
     """The record that follows from a version's fields."""
     return canonical(_fields_of(version.draft(None), version.content_hash, version.additional))
@@ -219,7 +259,7 @@ def _shown_value(name: str, fields: Fields, chars: int) -> Value | ContentHash:
         return None if fields["content"] is None else ContentHash(_text(fields["content"]))
     if name in additional:
         return ContentHash(_text(additional[name]))
-    if name in ("id", "type", "nickname", "locked", "deleted", "view", "provenance"):
+    if name in _OWN_FIELDS:
         return fields[name]
     if name == "args_display" and metadata.get(name) is None and "args" in metadata:
         return canonical(metadata["args"])

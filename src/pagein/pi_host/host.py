@@ -53,8 +53,8 @@ _TICK: Final = 0.3
 _LIMIT: Final = 0.9
 """Share of the window up to which a request fits, without a setting."""
 _FIRST: Final = (
-    "pagein is at work: a repeated read is answered by what changed. /readcache-status has figures, /rlm on also takes old results "
-    "out of the window, and `pagein off` in a shell lets everything pass."
+    "pagein is at work: it answers a repeated read by the changes. /readcache-status has figures, /rlm on also evicts old results "
+    "from the window, and `pagein off` in a shell lets everything pass."
 )
 _OFF: Final = "pagein is switched off on this machine, so everything passes; `pagein on` in a shell ends that."
 _Decided: TypeAlias = (
@@ -370,7 +370,7 @@ class _Rooms:
 
 def _refusal(hello: Hello) -> str:
     newer = "pagein" if hello.protocol > PROTOCOL else "the extension"
-    remedy = "pip install --upgrade pagein" if newer == "pagein" else "pagein install pi --yes, then start pi anew"
+    remedy = "pip install --upgrade pagein" if newer == "pagein" else "pagein install pi --yes, then restart pi"
     return (
         f"pi's extension ({hello.extension}, protocol {hello.protocol}) and pagein ({__version__}, protocol {PROTOCOL}) do not "
         f"work together. {newer[0].upper()}{newer[1:]} is too old: {remedy}"

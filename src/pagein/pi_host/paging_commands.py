@@ -26,21 +26,21 @@ _SIGNS: Final[Mapping[CallStatus, str]] = {
 }
 WORDS: Final[Mapping[str, str]] = {
     "on": "page in this branch of the session",
-    "off": "let nothing further leave; cancels children, keeps the store",
+    "off": "stop evictions; cancels children, keeps the store",
     "status": "figures",
-    "cancel": "cancel what children are asked; what they have answered stays",
+    "cancel": "cancel running children; finished answers stay",
     "config": "show every key, or set some: /rlm config manifest=on maxChildCalls=20",
-    "inspect": "the results that the model sees otherwise than pi shows them",
+    "inspect": "the results that the model sees in another form than pi shows",
     "externalize": "let old results leave with the next request",
     "store": "the objects of this session, newest first",
-    "trace": "what ran and what it cost, newest first",
-    "prompt": "show or set what the system prompt says of paging; {{default}} stands for the built-in words",
+    "trace": "finished operations and their costs, newest first",
+    "prompt": "show or set the words on paging in the system prompt; {{default}} stands for the built-in words",
     "clear": "how to delete from the store",
-    "resume": "how an earlier session goes on",
+    "resume": "how to continue an earlier session",
 }
 _CLEAR: Final = (
     "Nothing is deleted from within a session, since stubs of other branches may name it. In a shell: pagein gc shows what no "
-    "session needs, pagein gc --apply gives it up, and pagein forget takes a text out for good."
+    "session needs, pagein gc --apply deletes it, and pagein forget erases a text for good."
 )
 _RESUME: Final = (
     "There is nothing to resume by hand: open the session in pi (/resume, or pi -c). What left its window is a stub again, and "
@@ -55,7 +55,7 @@ def say_pooled(word: str) -> Answer:
     """Return the answer to a word without a meaning in the pooled layout."""
     return Answer(
         f"/rlm {word} has no meaning here: this session began with layout = pooled, where contents leave by themselves and the model "
-        "brings them back with activate. /rlm store lists them; a new session follows the settings anew.",
+        "brings them back with activate. /rlm store lists them; a new session follows the settings.",
         "error",
     )
 

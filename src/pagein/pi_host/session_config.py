@@ -83,7 +83,7 @@ NOTHING_SAID: Final = SessionConfig()
 
 
 def read_config(data: Any, before: SessionConfig) -> SessionConfig:  # noqa: ANN401 - any JSON
-    """Return the settings behind an entry with the given data."""
+    """Return the settings after an entry with the given data."""
     if not isinstance(data, dict):
         return before
     enabled, prompt = data.get("enabled"), data.get("prompt")

@@ -2,12 +2,12 @@
 
 Rules of this file
 ------------------
-1. A text that a call told since the last look is explained by the call. Line ends make no difference: clients show texts in
+1. A text that a call stated since the last look is explained by the call. Line ends make no difference: clients show texts in
    different ways.
 2. Every other text that differs from the text before is a change that no call explains; but if a call changed the file in a
    way that did not prove its text, it is only what was seen.
-3. The text that the file has now is told last, also if it is an old one that came back.
-4. A file changes before its call is journaled. So a text that shows what a call made of the file is told behind the call.
+3. The file's present text is journaled last, also if an old text came back.
+4. A file changes before its call is journaled. So a text that contains a call's edit is journaled after the call.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from typing import Final, Literal
 from pagein.model.memory_notes import SightingOp
 
 _AFTER: Final = 0.001
-"""Seconds between the newest version and a look that is told as newer, because calls are journaled after they were done."""
+"""Seconds between the newest version and a look that counts as newer, because calls are journaled after their effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ToldEdit:
     added: Collection[str]
 
     def is_in(self, look: FileLook) -> bool:
-        """Whether a text shows what the call made of the file."""
+        """Whether a text contains the call's edit."""
         if look.key == self.key:
             return True
         return look.text is not None and bool(self.added) and set(self.added) <= set(look.text.splitlines())
@@ -85,7 +85,7 @@ def key_of(text: str) -> str:
 
 
 def untold(told: ToldContent, looks: Sequence[FileLook]) -> list[tuple[SightingOp, FileLook]]:
-    """Return the looks to be told, in their order. looks: in the order of their times; the last one is how the file is now."""
+    """Return the looks to be journaled, in order. looks: in the order of their times; the last one is how the file is now."""
     op: Literal["seen", "change"] = "seen" if told.is_open or (told.shown is None and told.newest is None) else "change"
     found: list[tuple[SightingOp, FileLook]] = []
     before, newest, placed_at = told.shown, told.newest, -_AFTER
@@ -103,5 +103,5 @@ def untold(told: ToldContent, looks: Sequence[FileLook]) -> list[tuple[SightingO
 
 
 def _time_of(look: FileLook, edits: Sequence[ToldEdit]) -> float:
-    """Return the time of a look, behind the edits that it shows."""
+    """Return the time of a look, after the edits that it shows."""
     return max([look.at, *(one.at + _AFTER for one in edits if one.at >= look.at and one.is_in(look))])

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from pagein.errors import StoreError
 from pagein.model.entries import Entry, EntryId
 from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.messages import UnreadableLine
@@ -246,7 +247,7 @@ class ObjectStore(Protocol):
     A version's number counts within its object, its sequence over the whole store; both grow in the order in which versions
     become visible, without gaps, and they alone order anything. Times are those of the writers, and may go backwards.
 
-    Answers are as of the moment of the call. Only `content` and `additional` read content. The only exception is StoreError, for every
+    Answers are as of the moment of the call. Only `content`, `additional` and `load` read content. The only exception is StoreError, for every
     failure of the store; a record or content that differs from the stored bytes raises DamagedBlob.
     """
 
@@ -317,6 +318,14 @@ class ObjectStore(Protocol):
         """Return an additional field of a version, verified by its hash.
 
         Return None if the version has no field of this name.
+        """
+        ...
+
+    def load(self, names: Sequence[ContentHash]) -> Sequence[bytes | StoreError]:
+        """Return the bytes of contents and additional fields, each verified by its hash; the failure in place of what is
+        missing or damaged.
+
+        Cheaper than one by one: what is stored together is read once.
         """
         ...
 

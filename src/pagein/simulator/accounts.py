@@ -93,7 +93,7 @@ class Accounts:
         searches = sum(isinstance(block, ReplySearch) for block in blocks)
         if not searches:
             return CallCharge(usage, served, rates, bit)
-        # behind each search the model reads the whole prompt again, and usage is the sum
+        # after each search the model reads the whole prompt again, and usage is the sum
         is_read = bool(served.read or served.written)
         again = CacheUsage(served.prompt if is_read else 0.0, 0.0, 0.0, 0.0 if is_read else served.prompt, 0.0)
         more, dearer = usage_of(again), bill(again, rates, asked.at)

@@ -85,7 +85,7 @@ class Prompts:
         return _count_tokens(self._counter(model), text, "assistant")
 
     def chain_ids(self, root: int, blocks: Sequence[CacheBlock]) -> list[int]:
-        """The chain ids of some blocks behind a prefix."""
+        """The chain ids of some blocks after a prefix."""
         return list(accumulate((block.name for block in blocks), self.chains.extend, initial=root))[1:]
 
     def block(self, model: str, part: TurnPart, side: Side) -> CacheBlock:

@@ -5,7 +5,7 @@ Rules of this file
 1. A deferred tool stands in the prompt only where a search result refers to it: with its definition, at that place.
 2. A scripted model that calls a deferred tool which its prompt has not loaded searches for it first, if it is offered a
    tool that searches; else it says that it cannot.
-3. The model goes on behind each search with the whole prompt read again, and usage is the sum, as it is for all tools
+3. The model goes on after each search with the whole prompt read again, and usage is the sum, as it is for all tools
    of the provider.
 """
 

@@ -9,7 +9,10 @@ Money is in BIT, times in seconds. A token is a fixed number of characters of a 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from pagein.simulator.provider_settings import CacheKind
 
@@ -17,7 +20,6 @@ SHORT, HOUR = 300.0, 3600.0
 _LOOKBACK: Final = 20
 _MARKS: Final = 4
 _STEP: Final = 128
-_MARK: Final = '"cache_control"'
 
 
 class DocumentedPrice(NamedTuple):
@@ -94,7 +96,7 @@ class DocumentedCache:
         Raises ValueError for breakpoints that the provider would refuse.
         """
         price = PRICES[self.model]
-        names, ends, marks = self._prefixes(json.loads(body))
+        names, ends, marks = self._prefixes(body)
         if price.lasts is not None:
             return self._automatic(price, names, ends, at, output, keeps=keeps)
         if len(marks) > _MARKS:
@@ -153,38 +155,55 @@ class DocumentedCache:
         fresh = (ends[-1] if ends else 0) - read
         return BilledRequest(fresh, read, 0, 0, output, fresh + price.read * read + price.output * output)
 
-    def _prefixes(self, body: Mapping[str, Any]) -> tuple[list[int], list[int], list[tuple[int, float]]]:
+    def _prefixes(self, body: bytes) -> tuple[list[int], list[int], list[tuple[int, float]]]:
         """Return of each prefix of a request its name and its size in tokens, and the places and lifetimes of breakpoints."""
+        told = msgspec.json.decode(body, type=_Body)
         names: list[int] = []
         ends: list[int] = []
         marks: list[tuple[int, float]] = []
-        name, chars = hash(body["model"]), 0
-        for kind, block in _blocks(body):
-            text = json.dumps(block)
-            if _MARK in text:
-                text = json.dumps(_unmarked(block))
-            name = hash((name, kind, text))
-            chars += len(text)
-            names.append(name)
-            ends.append(round(chars / self.ratio))
-            mark = block.get("cache_control")
-            if mark is not None:
-                marks.append((len(names) - 1, HOUR if mark.get("ttl") == "1h" else SHORT))
+        name, chars = hash(told.model), 0
+        for kind, parts in (("tool", told.tools), ("system", told.system), ("", told.messages)):
+            for part in parts:
+                for block in _blocks(kind, bytes(part)):
+                    name = hash((name, block.name))
+                    chars += block.chars
+                    names.append(name)
+                    ends.append(round(chars / self.ratio))
+                    if block.lasts:
+                        marks.append((len(names) - 1, block.lasts))
         return names, ends, marks
 
 
-def _blocks(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the blocks of a prompt in the provider's order (A1), each with what it belongs to."""
-    for tool in body.get("tools") or ():
-        yield "tool", tool
-    for block in body.get("system") or ():
-        yield "system", block
-    for message in body["messages"]:
-        content = message["content"]
-        if isinstance(content, list):
-            yield from ((message["role"], block) for block in content)
-        else:
-            yield message["role"], message
+class _Body(msgspec.Struct):
+    """The parts of a prompt in the provider's order (A1)."""
+
+    model: str
+    messages: list[msgspec.Raw]
+    tools: list[msgspec.Raw] = []
+    system: list[msgspec.Raw] = []
+
+
+class _Block(NamedTuple):
+    """A block of a prompt. name: hash of what it belongs to, and of its content; lasts: lifetime at its breakpoint, 0 without one."""
+
+    name: int
+    chars: int
+    lasts: float
+
+
+@lru_cache(maxsize=4096)  # every request repeats the messages of the one before
+def _blocks(kind: str, part: bytes) -> tuple[_Block, ...]:
+    """Return the blocks of a tool, a block of the system prompt or, without a kind, a message."""
+    return tuple(_read_blocks(kind, json.loads(part)))
+
+
+def _read_blocks(kind: str, part: Mapping[str, Any]) -> Iterator[_Block]:
+    content = part.get("content") if not kind else None
+    for block in content if isinstance(content, list) else [part]:
+        text = json.dumps(_unmarked(block))
+        mark = block.get("cache_control")
+        lasts = 0.0 if mark is None else HOUR if mark.get("ttl") == "1h" else SHORT
+        yield _Block(hash((kind or part["role"], text)), len(text), lasts)
 
 
 def _unmarked(value: object) -> object:

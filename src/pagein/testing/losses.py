@@ -84,7 +84,7 @@ def _entries(made: MadeSession, charged: Prices) -> Iterator[Recorded]:
         now += step.took
         following = made.steps[number + 1] if calls and number + 1 < len(made.steps) else None
         if following is not None and not _interrupts(following):
-            now += following.idle  # a log tells of no wait behind the results: it is the tools'
+            now += following.idle  # a log tells of no wait after the results: it is the tools'
         answers = tuple(_answer(call, one) for call, one in zip(calls, step.results, strict=True))
         if answers:
             yield Message("tool", answers, at=now)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pagein.errors import MissingBlob
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.values import canonical, frozen_fields
@@ -25,6 +26,17 @@ class VersionContract:
         assert version.chars == len(content or "")
         assert (version.content_hash is None) == (content is None)
         assert store.current(version.id) == version
+
+    def test_many_contents_are_loaded_in_order_with_a_failure_for_a_missing_one(self, store: ObjectStore) -> None:
+        versions = [
+            put(store, a_file(number, text)) for number, text in enumerate(("one\n", "two\n" * 99, "", "one\n"))
+        ]
+        names = [one.content_hash for one in versions if one.content_hash is not None]
+        assert list(store.load(names)) == [b"one\n", b"two\n" * 99, b"", b"one\n"]
+        missing, known = store.load([ContentHash.of(b"never stored"), names[0]])
+        assert isinstance(missing, MissingBlob)
+        assert known == b"one\n"
+        assert list(store.load([])) == []
 
     def test_fields_of_every_kind_come_back_as_they_were(self, store: ObjectStore) -> None:
         draft = Draft(id=object_number(1), type="artifact", metadata=HARD_FIELDS, additional={"more": HARD_FIELDS})

@@ -138,12 +138,7 @@ class _Client:
         self._raw: list[bytes] = []
         self._mark = {"type": "ephemeral", "ttl": "1h"} if made.hour else {"type": "ephemeral"}
         words = _text("You work on a repository.", made.front, manner.ratio)
-        tools = (
-            [_tool(name, has_blocks=manner.has_blocks) for name in _FIELDS]
-            if manner.known
-            else [_tool("lookup", has_blocks=manner.has_blocks)]
-        )
-        self._tools = json.dumps(tools).encode()
+        self._tools = _tools_of(manner)
         block: dict[str, Any] = {"type": "text", "text": words}
         if manner.marked and manner.marks_front:
             block |= {"cache_control": self._mark}
@@ -219,6 +214,12 @@ class _Client:
         text = _text(name, one.tokens, self.manner.ratio) if tool in ("Edit", "Write") else ""
         given = {"command": f"make {name}", "file_path": path, "old_string": name, "new_string": text, "content": text}
         return {"name": tool, "input": {field: given[field] for field in _FIELDS[tool]}}
+
+
+def _tools_of(manner: ClientManner) -> bytes:
+    """Return the tools in each request of the client."""
+    names = _FIELDS if manner.known else ("lookup",)
+    return json.dumps([_tool(name, has_blocks=manner.has_blocks) for name in names]).encode()
 
 
 def _tool(name: str, *, has_blocks: bool) -> dict[str, Any]:
@@ -298,19 +299,19 @@ def _price_of_tools(
 
     If the tools lift a prompt over the cache's minimum, the extra cost of that is not included.
     """
-    own = [definition(one, manner.api) for one in offers(everything=False)]
-    most = 2.0 * sum(len(json.dumps(one)) for one in own) / manner.ratio
+    own = [json.dumps(definition(one, manner.api)) for one in offers(everything=False)]
+    most, theirs = 2.0 * sum(map(len, own)) / manner.ratio, _tools_of(manner)
+    tools = b"%s,%s]" % (theirs[:-1], ",".join(own).encode())
     for one, cost, has in zip(sent, plain, has_tools, strict=True):
-        told = json.loads(one.body)
-        tools = [*told["tools"], *own] if has else told["tools"]
-        yield min(most, caches.bill(one, json.dumps({**told, "tools": tools}).encode()).cost - cost)
+        body = one.body.replace(theirs, tools, 1) if has else one.body
+        yield min(most, caches.bill(one, body).cost - cost)
 
 
 def _curated(
     sent: Sequence[_MadeRequest], made: MadeSession, manner: ClientManner, preset: Preset, kind: CacheKind
 ) -> tuple[Sequence[float], Sequence[bool]]:
     """Return the cost up to each call, with the keep-alive request that goes out if no other call follows, and whether
-    each request of a known agent has recall tools that entered behind a request of which nothing was cached.
+    each request of a known agent has recall tools that entered after a request of which nothing was cached.
     """
     chosen = PRESETS[preset]
     residency = replace(chosen.residency, arguments=chosen.masked_in(chosen.arguments))

@@ -75,7 +75,7 @@ def shown_to(request: ChildRequest) -> str:
 
 
 def question_in(request: ChildRequest) -> str:
-    """Return what a child is asked: the system text, and what stands behind the content."""
+    """Return what a child is asked: the system text, and what stands after the content."""
     behind = [block.text for block in request.messages[0].blocks[1:] if isinstance(block, Text)]
     return "\n".join((request.system, *behind))
 

@@ -14,7 +14,7 @@ from pagein.model.writes import Query
 from pagein.policy.blame.known_states import LineOrigin, lines_of
 from pagein.policy.blame.line_origins import line_origins
 from pagein.ports import ObjectStore
-from pagein.tools.file_history import FileHistory, file_history, turn_of, words_of
+from pagein.tools.file_history import FileHistory, file_history, turn_of, words_of_each
 from pagein.workspace.git_blame import GitAbsence, GitBlame, GitLine
 
 Answer: TypeAlias = dict[str, Any]
@@ -100,7 +100,8 @@ def _line(number: int, origin: LineOrigin, used: Mapping[int, int], commit: GitL
 def _sources(store: ObjectStore, sources: Sequence[tuple[Version, str]]) -> list[Answer]:
     sessions: dict[str | None, Answer] = {}
     found = []
-    for version, deed in sources:
+    requests = words_of_each(store, [version for version, _ in sources])
+    for (version, deed), request in zip(sources, requests, strict=True):
         session = None if version.writer.session == FILES else version.writer.session
         if session not in sessions:
             sessions[session] = _agent(store, session)
@@ -112,7 +113,7 @@ def _sources(store: ObjectStore, sources: Sequence[tuple[Version, str]]) -> list
                 "at": version.at,
                 "session": session,
                 "turn": turn_of(version) or None,
-                "request": words_of(store, version),
+                "request": request,
                 **sessions[session],
             }
         )

@@ -12,16 +12,19 @@ Rules of this file
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pagein.engine.recall.stored_fields import contents_of, stored_bytes
 from pagein.memory.object_orders import is_order
 from pagein.model.derived_versions import FILES, is_indexed
 from pagein.model.file_homes import may_be_on
 from pagein.model.links import Resolution
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
-from pagein.model.values import canonical
+from pagein.model.values import Value, canonical
+from pagein.model.version_hash import decode_content, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.policy.blame.known_states import NOBODY, Author, Deed, KnownState, lines_of
@@ -48,7 +51,14 @@ def file_history(store: ObjectStore, path: str, machine: str | None = None) -> F
     machine: id of the machine that has the file; files of other machines do not count. None: all count.
     """
     versions = _versions_at(store, path, machine)
-    reader = _Reader(store)
+    arguments = _arguments_of_each(store, _edits_to_read(versions))
+    texts, spans = (set(filter(None, map(name_in, versions))) for name_in in (_text_name, _spans_name))
+    stored = stored_bytes(store, [*texts, *spans, *arguments.values()])  # together: most are in the same bundles
+    reader = _Reader(
+        {name: lines_of(decode_content(stored[name])) for name in texts},
+        {name: _spans_in(value_of(stored[name])) for name in spans},
+        {sequence: value_of(stored[name]) for sequence, name in arguments.items()},
+    )
     return FileHistory(tuple(map(reader.state, versions)), tuple(versions))
 
 
@@ -72,53 +82,78 @@ def _objects_at(store: ObjectStore, path: str, limit: int | None = None) -> list
     return [one for query in queries for one in store.objects(query)]
 
 
+def _text_name(version: Version) -> ContentHash | None:
+    """Return the hash of the text that a version knows, if it knows enough of it."""
+    is_likely = version.metadata.get("known") == "likely"
+    is_unknown = version.deleted or is_likely or (_is_part(version) and "spans" not in version.additional)
+    return None if is_unknown else version.content_hash
+
+
+def _spans_name(version: Version) -> ContentHash | None:
+    """Return the hash of the field with the lines that a version knows, if it knows a part."""
+    return version.additional.get("spans") if _is_part(version) else None
+
+
+def _is_part(version: Version) -> bool:
+    return version.metadata.get("known") == "part"
+
+
+def _edits_to_read(versions: Sequence[Version]) -> list[Version]:
+    """Return the edits of agents whose arguments tell more than the text: not those behind a text of the same session that is
+    known whole.
+    """
+    wanted: list[Version] = []
+    sure: str | None = None  # the session whose edits need no arguments: it knows the whole newest text
+    for one in versions:
+        deed, author = _deed(one), _author(one)
+        is_sure = one.metadata.get("known") == "whole" and (deed in ("read", "write") or sure == author.session)
+        if deed == "edit" and author.maker == "agent" and not is_sure:
+            wanted.append(one)
+        sure = author.session if is_sure else None
+    return wanted
+
+
+def _arguments_of_each(store: ObjectStore, versions: Sequence[Version]) -> dict[int, ContentHash]:
+    """Return the hashes of the arguments of the calls that made versions, by the sequences of these."""
+    names: dict[int, ContentHash] = {}
+    for one in versions:
+        call = one.metadata.get("call")
+        made = store.current(call.target) if isinstance(call, Reference) else None
+        if made is not None and "args" in made.additional:
+            names[one.sequence] = made.additional["args"]
+    return names
+
+
+def _spans_in(spans: Value) -> tuple[tuple[int, int], ...]:
+    pairs = spans if isinstance(spans, tuple) else ()
+    return tuple((int(str(pair[0])), int(str(pair[1]))) for pair in pairs if isinstance(pair, tuple))
+
+
+@dataclass(frozen=True, slots=True)
 class _Reader:
-    def __init__(self, store: ObjectStore) -> None:
-        self._store = store
-        self._texts: dict[ContentHash, tuple[str, ...]] = {}
-        self._sure: str | None = None  # the session whose edits need no arguments: it knows the whole newest text
+    """What was read of the versions of a file: texts and spans by their hashes, the arguments of edits by the sequences of versions."""
+
+    texts: Mapping[ContentHash, tuple[str, ...]]
+    spans: Mapping[ContentHash, tuple[tuple[int, int], ...]]
+    arguments: Mapping[int, Value]
 
     def state(self, version: Version) -> KnownState:
-        deed, author = _deed(version), _author(version)
-        known = version.metadata.get("known")
-        is_part, is_likely = known == "part", known == "likely"
-        edits: tuple[TextEdit, ...] = ()
-        is_sure = known == "whole" and (deed in ("read", "write") or self._sure == author.session)
-        if deed == "edit" and author.maker == "agent" and not is_sure:
-            edits = self._edits(version)
-        self._sure = author.session if is_sure else None
+        name, spans = _text_name(version), _spans_name(version)
         return KnownState(
             f"{version.id}@{version.number}",
             version.at,
-            deed,
-            author,
-            None
-            if version.deleted or is_likely or (is_part and "spans" not in version.additional)
-            else self._lines(version),
-            self._spans(version) if is_part else None,
-            edits,
+            _deed(version),
+            _author(version),
+            None if name is None else self.texts[name],
+            (() if spans is None else self.spans[spans]) if _is_part(version) else None,
+            self._edits(version),
         )
 
-    def _lines(self, version: Version) -> tuple[str, ...] | None:
-        name = version.content_hash
-        if name is None:
-            return None
-        if name not in self._texts:
-            self._texts[name] = lines_of(self._store.content(version) or "")
-        return self._texts[name]
-
-    def _spans(self, version: Version) -> tuple[tuple[int, int], ...]:
-        spans = self._store.additional(version, "spans") if "spans" in version.additional else ()
-        pairs = spans if isinstance(spans, tuple) else ()
-        return tuple((int(str(pair[0])), int(str(pair[1]))) for pair in pairs if isinstance(pair, tuple))
-
     def _edits(self, version: Version) -> tuple[TextEdit, ...]:
-        call = version.metadata.get("call")
-        made = self._store.current(call.target) if isinstance(call, Reference) else None
-        if made is None or "args" not in made.additional:
+        if version.sequence not in self.arguments:
             return ()
-        value = self._store.additional(made, "args")
-        return text_edits(value if isinstance(value, str) else canonical(value), str(version.metadata.get("path")))
+        told = self.arguments[version.sequence]
+        return text_edits(told if isinstance(told, str) else canonical(told), str(version.metadata.get("path")))
 
 
 def _deed(version: Version) -> Deed:
@@ -151,8 +186,11 @@ def turn_of(version: Version) -> int:
     return int(found[1]) if found else 0
 
 
-def words_of(store: ObjectStore, version: Version) -> str | None:
-    """Return the user's words in a version's turn; None if the store has no record of the turn."""
-    asked = version.metadata.get("user_ref")
-    found = store.resolve(asked) if isinstance(asked, Reference) else None
-    return store.content(found.version) if isinstance(found, Resolution) else None
+def words_of_each(store: ObjectStore, versions: Sequence[Version]) -> list[str | None]:
+    """Return the user's words in the turn of each version; None if the store has no record of the turn."""
+    asked = [one.metadata.get("user_ref") for one in versions]
+    found = {one: store.resolve(one) for one in asked if isinstance(one, Reference)}
+    said = {one: told.version.content_hash for one, told in found.items() if isinstance(told, Resolution)}
+    words = contents_of(store, [name for name in said.values() if name is not None])
+    names = [said.get(one) if isinstance(one, Reference) else None for one in asked]
+    return [None if name is None else words[name] for name in names]

@@ -115,7 +115,7 @@ def departures(session: Session) -> dict[str, Any]:
     rows = {one.call_id: one for one in session.hand.window()}
     found: list[dict[str, Any]] = []
     misses: list[dict[str, Any]] = []
-    waiting: list[CacheMissNote] = []  # journaled behind their request
+    waiting: list[CacheMissNote] = []  # journaled after their request
     at: float | None = None
     previews: list[dict[str, Any]] = []
     here = session.leaf

@@ -3,7 +3,7 @@
 The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/reference/answers.md. Times are seconds since 1970.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any, Final, TypeAlias
@@ -149,8 +149,7 @@ def backlinks(
         name_of_version = version_of_object(store, target, VersionChoice(number)).object_hash
     most = None if limit is None else limit + 1
     found = store.backlinks(alone if target is None else target.id, pinned=name_of_version, ever=ever, most=most)
-    places = TurnPlaces(store)
-    shown = [_backlink(places, one) for one in found[:limit]]
+    shown = [*map(_backlink, found[:limit], _turn_places(store, found[:limit]))]
     return {"target": alone if target is None else target.id, "backlinks": shown, "more": len(shown) < len(found)}
 
 
@@ -195,10 +194,9 @@ def _hit(hit: Hit) -> Answer:
     }
 
 
-def _backlink(places: TurnPlaces, link: Backlink) -> Answer:
+def _backlink(link: Backlink, place: TurnPlace | None) -> Answer:
     source = link.source
     path = source.metadata.get("path")
-    place = _turn_place(places, link)
     return {
         "id": source.id,
         "type": source.type,
@@ -218,12 +216,13 @@ def _backlink(places: TurnPlaces, link: Backlink) -> Answer:
     }
 
 
-def _turn_place(places: TurnPlaces, link: Backlink) -> TurnPlace | None:
-    """Return the turn in which the source of a reference was made; of a reference in a chat, the turn with it."""
-    source = link.source
-    if source.type == "chat":
-        return places.place_in(source, turn_in(link.path))
-    return places.of(source)
+def _turn_places(store: ObjectStore, links: Sequence[Backlink]) -> list[TurnPlace | None]:
+    """Return the turns in which the sources of references were made; of a reference in a chat, the turn with it."""
+    places = TurnPlaces(store)
+    made = iter(places.of_each([one.source for one in links if one.source.type != "chat"]))
+    return [
+        places.place_in(one.source, turn_in(one.path)) if one.source.type == "chat" else next(made) for one in links
+    ]
 
 
 def plain(value: Value | Mapping[str, Value]) -> Any:  # noqa: ANN401 - JSON

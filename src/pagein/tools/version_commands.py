@@ -22,7 +22,8 @@ from pagein.engine.recall.named_objects import (
     title_of,
     version_of_object,
 )
-from pagein.engine.recall.stored_chats import TurnPlaces
+from pagein.engine.recall.stored_chats import TurnPlace, TurnPlaces
+from pagein.engine.recall.stored_fields import values_of
 from pagein.errors import BadInput, BadName, NotRecallable
 from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.derived_versions import FILES, ORDER_REASONS
@@ -30,6 +31,7 @@ from pagein.model.entries import Entry, NoteEntry
 from pagein.model.links import Link, Resolution, UnresolvedReference
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.references import reference_to_fields
+from pagein.model.values import Value
 from pagein.model.versions import Version
 from pagein.policy.reads.line_diff import LineChange, changes, split_lines, unified_diff
 from pagein.ports import BlobStore, JournalStore, ObjectStore
@@ -59,23 +61,39 @@ def history(store: ShownStore, name: str, *, limit: int | None = None, paths: Pa
     meant = find_object(store, name, paths)
     found = store.latest_versions(meant.id, None if limit is None else limit + 1)
     shown = found[:limit]
-    places = TurnPlaces(store)
+    spans = _spans_of_each(store, shown)
+    places = TurnPlaces(store).of_each(shown)
     return {
         "id": meant.id,
-        "versions": [{**describe_version(one), **knowledge_of(store, one), **_origin(places, one)} for one in shown],
+        "versions": [
+            {**describe_version(one), **_knowledge(one, spans.get(one.sequence)), **_origin(place, one)}
+            for one, place in zip(shown, places, strict=True)
+        ],
         "more": len(shown) < len(found),
     }
 
 
 def knowledge_of(store: ObjectStore, version: Version) -> Answer:
     """Return how much of a file a version holds. Shape: `{"known": whole, part, name or null, "spans": [[first, last], ...]}`."""
-    known, spans = version.metadata.get("known"), version.metadata.get("spans")
-    if known == "part" and spans is None:
-        spans = store.additional(version, "spans")
-    return {"known": plain(known), "spans": plain(spans or ())}
+    return _knowledge(version, _spans_of_each(store, [version]).get(version.sequence))
 
 
-def _origin(places: TurnPlaces, version: Version) -> Answer:
+def _knowledge(version: Version, spans: Value) -> Answer:
+    return {"known": plain(version.metadata.get("known")), "spans": plain(spans or version.metadata.get("spans") or ())}
+
+
+def _spans_of_each(store: ObjectStore, versions: Sequence[Version]) -> dict[int, Value]:
+    """Return the spans of versions that hold a part of a file, by sequence, if a field of its own has them. Raises StoreError."""
+    names = {
+        one.sequence: one.additional["spans"]
+        for one in versions
+        if one.metadata.get("known") == "part" and one.metadata.get("spans") is None and "spans" in one.additional
+    }
+    values = values_of(store, names.values())
+    return {sequence: values[name] for sequence, name in names.items()}
+
+
+def _origin(place: TurnPlace | None, version: Version) -> Answer:
     """Return who made a version, in which turn."""
     writer = version.writer
     nobody = {
@@ -89,7 +107,6 @@ def _origin(places: TurnPlaces, version: Version) -> Answer:
         # the session is the one whose journal keeps the order, and did not give it
         return {**nobody, "session": None, "op": writer.reason if writer.reason in ORDER_REASONS else None}
     deeds = {"op": plain(version.metadata.get("op"))}
-    place = places.of(version)
     if place is None:
         return {**nobody, **deeds}
     told = {"agent": place.agent, "chat": place.chat, "turn": place.turn, "said": place.said}

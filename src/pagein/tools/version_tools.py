@@ -36,8 +36,8 @@ def _history(session: Session, call: Call) -> ReadResult:
         objects = session.objects
         meant = objects.named(name, _paths(session, name))
         versions = [*reversed(objects.history(meant.id))]
-        places = objects.places()
-        lines = [_version_line(one, places.of(one)) for one in versions[skip : skip + _VERSIONS]]
+        shown = versions[skip : skip + _VERSIONS]
+        lines = [*map(_version_line, shown, objects.places().of_each(shown))]
     except (CallerError, HostError, StoreError) as why:
         return refusal_result(str(why))
     more = skip + _VERSIONS if len(versions) > skip + _VERSIONS else None

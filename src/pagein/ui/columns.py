@@ -25,15 +25,15 @@ POLICY_MEANINGS: Mapping[str, str] = {
     "clear": "vendor-style clearing: above 100k tokens, all but the last three results",
     "compact": "compaction to a summary at 80 % of the window",
     "pagein": "old results paged out in batches, recalled byte for byte; cache lifetimes chosen, pauses bridged by keep-alive requests",
-    "pagein-quiet": "the same without keep-alive requests: the gateway unless told --keep-alive",
+    "pagein-quiet": "the same without keep-alive requests: the gateway without --keep-alive",
     "pagein-balanced": "pagein with the preset `balanced`, file texts masked in old calls: file reads leave sooner",
     "pagein-balanced-quiet": "the same without keep-alive requests",
     "pagein-thrifty": "pagein with the preset `thrifty`, file texts masked in old calls: the lowest bill, most quotes lost",
     "pagein-thrifty-quiet": "the same without keep-alive requests",
-    "pooled": "the pooled layout: results as objects of pools, what left their recent part taken out in batches, recalled by activate",
-    "pooled-spec": "the pooled layout to the letter: the active contents behind the conversation, sent anew with every request",
+    "pooled": "the pooled layout: results as objects in pools, which leave in batches when no longer recent and return by activate",
+    "pooled-spec": "the pooled layout as specified: the active contents after the conversation, sent again with every request",
     "tiered": "the tiered layout: each file that was read whole stands once, in tiers in front of the conversation",
-    "optimum": "the cheapest times to page out results that were shown whole, knowing what comes",
+    "optimum": "the cheapest times to evict results that were shown whole, knowing the whole session",
     "bound": "position-free lower bound: each text paid only where it is used",
 }
 
@@ -188,7 +188,7 @@ DEEDS: tuple[BillColumn, ...] = (
     BillColumn("policy", "How old content is treated.", lambda row: row.name),
     BillColumn(
         "left",
-        "Tool results that left the window; a line stands in place of each.",
+        "Tool results that left the window, each replaced by a line.",
         lambda row: count(row.figures["stubs"]),
     ),
     BillColumn("batches", "Batches in which they left (epochs).", lambda row: count(row.figures["epochs"])),
@@ -199,7 +199,7 @@ DEEDS: tuple[BillColumn, ...] = (
     ),
     BillColumn(
         "assumed",
-        "Recalls charged beyond those, by a model of what an agent could still want.",
+        "Recalls charged beyond those, by a model of an agent's further needs.",
         lambda row: count(row.figures["stress_recalls"]),
         5,
     ),

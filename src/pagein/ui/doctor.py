@@ -27,12 +27,10 @@ def show_doctor(console: Console, found: Doctor) -> None:
 def _parts(found: Doctor) -> Iterator[RenderableType]:
     calls = sum(checkup["calls"] for checkup in found["sources"].values())
     if not calls:
-        yield Text("Cache doctor: no recorded call tells what it read from the cache.", style="bold")
+        yield Text("Cache doctor: no recorded call reports its cache reads.", style="bold")
         return
     if not found["misses"]:
-        yield Text(
-            f"Cache doctor: all {count(calls)} calls read from the cache what was there to be read.", style="bold"
-        )
+        yield Text(f"Cache doctor: all {count(calls)} calls read everything that the cache held.", style="bold")
         return
     yield _causes(found, calls)
     yield _misses(found)
@@ -51,7 +49,7 @@ def _causes(found: Doctor, calls: int) -> Table:
         for number, one in enumerate(checkup["ailments"]):
             cells = (count(one["calls"]), amount(one["missed"]), amount(one["cost"]), f"{100 * one['share']:.1f} %")
             table.add_row(Text("" if number else short(source)), Text(f"{one['cause']}: {one['words']}"), *cells)
-    table.caption = Text("tokens: paid again although they had been cached; BIT: what that cost more than reading them")
+    table.caption = Text("tokens: cached, but paid again; BIT: their cost above the price of reading")
     return table
 
 

@@ -48,7 +48,7 @@ def _miscount_words(bill: Bill) -> Iterator[str]:
         else f"{count(abs(_flag(worst, 'uncounted_tokens')))} prompt tokens apart"
     )
     yield (
-        f"The usage lines of {plural(len(found), 'session')} add up to something else than what was counted here; "
+        f"The usage lines of {plural(len(found), 'session')} differ from the count here; "
         f"most in {worst['file']}: {most}."
     )
 
@@ -60,6 +60,6 @@ def _miss_words(bill: Bill) -> Iterator[str]:
     if missed < _TELLING * calls or not missed:
         return
     yield (
-        f"In {count(missed)} of {plural(calls, 'call')} ({share(missed, calls)}) the recording's own provider read far less from its "
-        "cache than stood there. At these prices such misses are not repeated, so append is lower here than what was paid."
+        f"In {count(missed)} of {plural(calls, 'call')} ({share(missed, calls)}) the recorded provider read far less from its cache "
+        "than it held. Such misses are not repeated at these prices, so append costs less here than was paid."
     )

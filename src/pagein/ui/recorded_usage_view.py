@@ -34,7 +34,7 @@ def show_usage(console: Console, usage: RecordedUsage) -> None:
     whole = usage["whole"]
     console.print()
     if not whole["calls"]:
-        console.print(Text("No recorded call tells its usage, so nothing is said about the agent's own cache."))
+        console.print(Text("No recorded call reports its usage, so nothing is said about the agent's own cache."))
         return
     table = titled_table(f"What {plural(whole['calls'], 'recorded call')} cost, by the provider's own usage")
     table.add_column("part", overflow="fold")

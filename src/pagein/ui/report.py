@@ -191,7 +191,7 @@ def _session(shown: Sequence[Detail], of: int) -> str:
             "composition", "What the prompt consists of", "One step per model call. Drag to zoom, double-click for all."
         )
         + "<section class='card'><header><h3>What it has cost so far</h3>"
-        "<p class='note'>Cumulative, recalls included. Dear policies wait behind their buttons.</p></header>"
+        "<p class='note'>Cumulative, recalls included. Expensive policies appear by their buttons.</p></header>"
         "<ul class='keys' id='costs-keys'></ul><div class='plot tall' id='costs0'></div></section>"
         + _pair(
             "cache",

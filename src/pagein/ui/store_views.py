@@ -123,7 +123,7 @@ def _notes(answer: Answer) -> Iterator[str]:
     for one in answer["unsearched"]:
         yield plain(f"not searched: {one['id']} v{one['version']}: {one['why']}")
     if answer["timed_out"]:
-        yield f"the time was up; go on with --next {answer['next']}"
+        yield f"the time limit was reached; continue with --next {answer['next']}"
     elif answer["next"] is not None:
         yield f"more: --next {answer['next']}"
 

@@ -123,11 +123,11 @@ def missing_text(answer: Answer) -> str:
     if answer["field"] == "content" and answer["content"] is None:
         if answer["type"] in ("chat", "session"):
             return (
-                f"`pagein chat {answer['id']}` prints what was said, --metadata what is known of the {answer['type']}"
+                f"`pagein chat {answer['id']}` prints the conversation, --metadata the metadata of the {answer['type']}"
             )
         if answer["deleted"]:
             return f"{name} is a deletion; `pagein history {answer['id']}` lists the versions before it"
-        return f"{name} has no content; --metadata shows what is known of it"
+        return f"{name} has no content; --metadata shows its metadata"
     if answer["known"] == "part" and answer["field"] == "content":
         return f"{name} is known in part: {known_part(answer)} of the file"
     if answer["known"] == "likely" and answer["field"] == "content":

@@ -19,8 +19,8 @@ DECISIONS_SHOWN = 40
 _LEFT = {"previews": "preview", "rereads": "reread"}
 """What left the window, by kind of decision; else a result."""
 _MEANING = (
-    "expected: what the engine counted on. realised: what it had saved by the end of the session, recalls included. "
-    "in hand: the bankroll before it. All in BIT."
+    "expected: the saving that the engine expected. realised: the saving by the end of the session, recalls included. "
+    "in hand: the bankroll before the decision. All in BIT."
 )
 
 

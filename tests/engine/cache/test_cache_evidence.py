@@ -82,6 +82,7 @@ def test_a_sentence_tells_what_was_seen_and_what_follows() -> None:
     assert "no more keep-alive requests" in told
     assert "the client's again" in words_of(_verdict("hour", held=False), off)
     assert "outlived a pause" in words_of(_verdict("hour", held=True), CacheTrust("holds", "unknown"))
+    assert "only renewal kept" in words_of(_verdict("renewal", held=True), CacheTrust(renewal="holds"))
 
 
 def test_a_first_failure_after_successes_ends_nothing_and_is_not_told_so() -> None:

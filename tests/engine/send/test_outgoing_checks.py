@@ -21,7 +21,7 @@ from pagein.model.journal_notes import BreakpointChoice
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
 from pagein.providers.wire.breakpoint_edits import Changes
-from pagein.providers.wire.request_body import Envelope, WireRequest
+from pagein.providers.wire.request_body import WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks as marked_as
 from pagein.providers.wire.tool_offers import ToolOffer
 from pagein.testing.eager_residency import eager
@@ -116,12 +116,11 @@ def test_turns_that_the_client_did_not_see_are_checked(padded: Conversation, tmp
 
 
 def test_rewritten_lifetimes_are_checked(padded: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(
-        chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]
-    ) -> tuple[WireRequest, BreakpointChoice]:
+    def wrong(chosen: BreakpointChoice, request: WireRequest) -> tuple[WireRequest, BreakpointChoice]:
         mark = b'"cache_control":{"type":"ephemeral","ttl":"%s"},'
-        made = [items[0].replace(b'"type"', mark % b"5m" + b'"type"', 1), *items[1:]]
-        return WireRequest("anthropic", b"", envelope.fields, tuple(made), (), (), changed=True), chosen
+        first, *others = request.items
+        made = (first.replace(b'"type"', mark % b"5m" + b'"type"', 1), *others)
+        return replace(request, items=made, changed=True, marked=None), chosen
 
     monkeypatch.setattr(
         branch_leases, "_in_hand", lambda *_: 1e9

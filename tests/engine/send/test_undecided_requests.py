@@ -18,7 +18,7 @@ from pagein.engine.engine import Engine
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.call import PendingCall
-from pagein.engine.send.outgoing_body import Bytes
+from pagein.engine.send.rendered_bytes import Bytes
 from pagein.engine.send.request_call import DecisionClaim, GivenUp, LastSent, UndecidedRequests
 from pagein.model.entries import EpochEntry, NoteEntry, PreviewEntry, RequestSent
 from pagein.model.journal_notes import PassthroughNote

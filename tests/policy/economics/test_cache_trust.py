@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pagein.policy.economics.cache_keepalive import CacheLease, Lifetimes
-from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust, has_anchor_held, trust_after
+from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust, has_anchor_held, trust_after
 
 SHORT = Lifetimes(asked=300.0)
 ANCHORED = CacheLease(300.0, sent=0.0, held=60_000.0, anchored=50_000.0, until=3600.0, short=0.0, mixed=True)
@@ -42,6 +42,14 @@ def test_a_keep_alive_request_that_held_proves_both_and_an_anchor_that_failed_di
     assert trust_after(UNKNOWN, "keep_alive", held=False) == CacheTrust("unknown", "fails")
     assert trust_after(UNKNOWN, "hour", held=True) == CacheTrust("holds", "unknown")
     assert trust_after(UNKNOWN, "hour", held=False) == CacheTrust("fails", "fails")
+
+
+def test_renewal_is_shown_by_itself_and_outlasts_the_failure_of_the_others() -> None:
+    shown = trust_after(UNKNOWN, "renewal", held=True)
+    assert shown == CacheTrust(renewal="holds")
+    failed = trust_after(shown, "hour", held=False, at=0.0)
+    assert failed == CacheTrust("fails", "fails", "holds")
+    assert failed.at(TRIED_AGAIN) == shown
 
 
 def test_a_practice_that_held_before_fails_at_the_second_loss_in_a_row() -> None:

@@ -8,6 +8,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.call_counts import counted
 
 from pagein.policy.privacy.exclusions import keys_in, without, without_in_json
 from pagein.policy.privacy.key_shapes import SHAPES, entropy
@@ -279,6 +280,25 @@ def test_every_shape_is_one_that_a_linear_engine_takes() -> None:
     for shape in SHAPES:
         assert shape.words, shape.name
         assert keys_in("\n".join(shape.words)) == ()
+
+
+# words of many shapes and no key, as in a large file of program code
+WORDY = "".join(f"{word} {place}\n" for place, shape in enumerate(SHAPES) for word in shape.words) * 64
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_large_text_holds_the_keys_that_a_small_one_holds(name: str) -> None:
+    text = f"{WORDY}é the key is {KEYS[name]} {WORDY}"
+    assert [(text[one.start : one.end], one.shape) for one in keys_in(text)] == [(KEYS[name], name)]
+
+
+def test_a_large_text_with_words_of_many_shapes_costs_two_looks() -> None:
+    assert len(WORDY) < 1 << 20 < len(WORDY) * len(SHAPES)
+    found, calls = counted(lambda: keys_in(WORDY))
+    assert (found, calls["_spans"]) == ((), 0)
+    found, calls = counted(lambda: keys_in(WORDY + KEYS["jwt"]))
+    assert len(found) == 1
+    assert 0 < calls["_spans"] < 4  # the one shape, once for each of its matches
 
 
 def test_looking_is_linear() -> None:

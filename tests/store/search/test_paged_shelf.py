@@ -105,7 +105,9 @@ def test_older_stores_get_the_order_of_their_evicted_results(tmp_path: Path, mon
     known = [paged_out(older, f"needle {number}", f"c{number}") for number in range(3)]
     older.close()
     with closing(sqlite3.connect(path)) as rows, rows:
-        rows.execute("UPDATE blob SET data = (SELECT packed FROM alone WHERE alone.number = blob.number)")
+        rows.execute(
+            "UPDATE blob SET data = (SELECT packed FROM alone WHERE alone.number = blob.number) WHERE number IN (SELECT number FROM alone)"
+        )
         rows.execute("DROP TABLE alone")
     store = SqliteUpkeep(path)
     with archive_of(store) as archive:

@@ -20,7 +20,6 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.text_removal import PrivateSpan
 from pagein.model.values import canonical, frozen
-from pagein.store.search.sql_shelf import blobs_in
 from pagein.store.sql import bundle_sources, packed_bytes
 from pagein.store.sql.bundle_sources import (
     LINES,
@@ -99,7 +98,7 @@ def bundles(store: Store) -> dict[int, tuple[tuple[int, int], ...]]:
 def read(store: Store, contents: Sequence[bytes]) -> bool:
     """Return whether the store gives each of these contents, one by one and in bulk."""
     names = [ContentHash.of(one) for one in contents]
-    return [store.get(name) for name in names] == list(contents) == blobs_in(store._database, names)
+    return [store.get(name) for name in names] == list(contents) == store.load(names)
 
 
 def test_sources_change_no_answer_and_take_less_room(store: Store) -> None:

@@ -1,5 +1,6 @@
 """Blobs stored together in bundles: every answer as before, in less room, and nothing left of what is removed."""
 
+import hashlib
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.names import ContentHash
-from pagein.store.search.sql_shelf import blobs_in
+from pagein.model.versions import Draft
 from pagein.store.sql.bundle_sources import BundleSource
-from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, pack_bundle, unpack
+from pagein.store.sql.packed_bytes import AS_IT_IS, BUNDLE, DIFFERENCE, MEMBER, pack_bundle, unpack
 from pagein.store.sql.pinned_texts import ShortContents
 from pagein.store.sql.sql_bundles import BlobBundle, bundle_of
 from pagein.store.sql.sqlite_schema import BLOB_TABLES, MIGRATIONS
@@ -71,6 +72,36 @@ def test_a_bundle_changes_no_answer_and_takes_less_room(store: SqliteUpkeep | Po
     assert bundled(store) == 0
 
 
+def test_what_is_no_longer_than_its_place_would_be_stays_in_its_row(store: SqliteUpkeep | PostgresUpkeep) -> None:
+    spans = [b"[[1,%d]]" % number for number in range(1, 1_200)]  # of eight bytes, too, as long as a place
+    names = store.put_many(spans)
+    store.put_many(CONTENTS)
+    assert bundled(store) >= 60
+    assert (list(store.load(names)), store.get(names[42])) == (spans, spans[42])
+    with store._database.open_reader() as rows:
+        where = {
+            bytes(name): (codec, bytes(data))
+            for name, codec, data in rows.execute("SELECT hash, codec, data FROM blob").fetchall()
+        }
+    assert [where[bytes.fromhex(name.hex)] for name in names] == [(AS_IT_IS, one) for one in spans]
+    assert store.drop_blobs(names[:5]) == 5
+    assert list(store.load(names[5:])) == spans[5:]
+
+
+def test_the_words_of_users_stay_out_of_bundles(store: SqliteUpkeep | PostgresUpkeep) -> None:
+    texts = [content.decode() for content in CONTENTS]
+    for number, text in enumerate(texts):
+        put(store, Draft(id=object_number(number), type="user" if number % 2 else "note", content=text))
+    assert bundled(store) >= 30
+    with store._database.open_reader() as rows:
+        found = rows.execute("SELECT hash FROM blob WHERE codec = ?", (MEMBER,)).fetchall()
+    members = {bytes(name) for (name,) in found}
+    asked = {hashlib.sha256(text.encode()).digest() for text in texts[1::2]}
+    assert members
+    assert asked.isdisjoint(members)
+    assert list(store.load([ContentHash.of(text.encode()) for text in texts])) == CONTENTS
+
+
 def test_a_large_blob_that_packs_small_holds_no_other_up(store: SqliteUpkeep | PostgresUpkeep) -> None:
     store.put(b"=" * 100_000)
     names = store.put_many(CONTENTS)
@@ -121,9 +152,7 @@ def test_deltas_are_in_bundles_and_what_is_based_on_them_stays(store: SqliteUpke
     assert [store.content(one) for one in store.history(object_number(1))] == texts
     assert store.drop_blobs([ContentHash.of(texts[5].encode())]) == 1
     assert [store.content(one) for one in store.history(object_number(1)) if one.number != 6] == texts[:5] + texts[6:]
-    assert blobs_in(store._database, [ContentHash.of(text.encode()) for text in texts[6:]]) == [
-        text.encode() for text in texts[6:]
-    ]
+    assert store.load([ContentHash.of(text.encode()) for text in texts[6:]]) == [text.encode() for text in texts[6:]]
 
 
 def test_a_blob_that_is_removed_while_its_bundle_is_made_is_in_no_bundle(

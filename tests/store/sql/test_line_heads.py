@@ -17,7 +17,7 @@ from pagein.model.messages import Message, Text, UnreadableLine
 from pagein.store.sql.line_heads import SHORT_HEAD, lengthen_head, parent_of, shorten_heads
 from pagein.store.sql.short_names import entry_key
 from pagein.store.sql.sql_lines import LINES
-from pagein.store.sql.sql_segments import _parts
+from pagein.store.sql.sql_segments import _joined_texts
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
@@ -49,7 +49,7 @@ def seal(store: Store) -> None:
 def in_segments(store: Store) -> list[bytes]:
     with store._database.open_reader() as rows:
         found = rows.execute("SELECT data FROM line_segment WHERE texts > 1").fetchall()
-    return [text for (data,) in found for text in _parts(bytes(data)).values()]
+    return [text for (data,) in found for text in _joined_texts(bytes(data)).all().values()]
 
 
 @given(

@@ -17,7 +17,7 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.text_removal import PrivateSpan
 from pagein.store.sql.sql_lines import LINES, line_of
-from pagein.store.sql.sql_segments import _parts
+from pagein.store.sql.sql_segments import _joined_texts
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
@@ -59,7 +59,7 @@ def in_segments(store: Store) -> list[bytes]:
     with store._database.open_reader() as rows:
         found = rows.execute("SELECT data FROM line_segment WHERE texts > 1").fetchall()
         alone = rows.execute("SELECT data FROM line_segment WHERE texts = 1").fetchall()
-    return [text for (data,) in found for text in _parts(bytes(data)).values()] + [
+    return [text for (data,) in found for text in _joined_texts(bytes(data)).all().values()] + [
         LINES.unpack_one(bytes(data)) for (data,) in alone
     ]
 

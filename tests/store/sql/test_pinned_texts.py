@@ -16,7 +16,6 @@ from pagein.model.references import Reference
 from pagein.model.text_removal import PrivateSpan
 from pagein.model.versions import Draft, Writer
 from pagein.model.writes import Write
-from pagein.store.search.sql_shelf import blobs_in
 from pagein.store.sql.bundle_sources import BundleSource
 from pagein.store.sql.packed_bytes import PINNED
 from pagein.store.sql.pinned_texts import ShortContents
@@ -63,7 +62,7 @@ def contents(store: Store) -> dict[ContentHash, bytes]:
 
 def read(store: Store, wanted: dict[ContentHash, bytes]) -> bool:
     """Return whether the store gives each of these contents, one by one and in bulk."""
-    return contents(store) == wanted and blobs_in(store._database, list(wanted)) == list(wanted.values())
+    return contents(store) == wanted and store.load(list(wanted)) == list(wanted.values())
 
 
 def in_short_form(store: Store) -> int:
@@ -129,7 +128,7 @@ def test_a_lost_version_is_told_for_what_refers_to_it(tmp_path: Path) -> None:
             rows.execute("DELETE FROM version WHERE sequence = 2")
         hurt = [name for name, content in before.items() if b'"turns"' in content or content[:9] == b'[{"object']
         first = [name for name in hurt if object_number(2).encode() in before[name]]
-        for name, found in zip(first, blobs_in(store._database, first), strict=True):
+        for name, found in zip(first, store.load(first), strict=True):
             assert isinstance(found, DamagedBlob)
             with pytest.raises(DamagedBlob):
                 store.get(name)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pagein.errors import DamagedBlob, StoreError
 from pagein.store.sql.packed_bytes import pack_bundle
 from pagein.store.sql.packed_records import RECORDS as ALL_RECORDS
-from pagein.store.sql.sql_segments import _parts
+from pagein.store.sql.sql_segments import _joined_texts
 from pagein.store.sql.sqlite_schema import segment_tables
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -81,7 +81,9 @@ def test_nothing_is_left_of_a_text_that_is_removed_or_changed(rows: sqlite3.Conn
     RECORDS.put(rows, 4, text(4, turn=1))
     kept = {number: text(number) for number in range(1, 200) if number not in (3, 4, 90, 93, 199)}
     assert RECORDS.load(rows, range(600)) == {**kept, 4: text(4, turn=1)}
-    stored = [_parts(bytes(data)) for (data,) in rows.execute("SELECT data FROM record_segment WHERE texts > 1")]
+    stored = [
+        _joined_texts(bytes(data)).all() for (data,) in rows.execute("SELECT data FROM record_segment WHERE texts > 1")
+    ]
     assert len(stored) == 2
     assert not any(b"secret-%d-0" % gone in one for parts in stored for one in parts.values() for gone in (3, 4, 90))
 
@@ -140,10 +142,10 @@ def test_a_damaged_lone_text_holds_no_other_up(rows: sqlite3.Connection, damaged
 def test_a_segment_that_is_none_is_damage(data: bytes) -> None:
     packed, _ = pack_bundle([data])
     if data == b"\0" * 4:
-        assert _parts(packed) == {}
+        assert _joined_texts(packed).all() == {}
     else:
         with pytest.raises(DamagedBlob):
-            _parts(packed)
+            _joined_texts(packed)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -18,15 +18,17 @@ from pagein.engine.cache.cache_ttl import (
     terms,
 )
 from pagein.engine.cache.cached_prefix import CachedPrefix, step
+from pagein.engine.cache.entry_ages import branch_entries
 from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.state import State
+from pagein.model.cache_notes import CacheVerdictNote
 from pagein.model.entries import EntryId
-from pagein.model.journal_notes import CachedPrefixNote
+from pagein.model.journal_notes import CachedPrefixNote, PrefixDigests
 from pagein.model.messages import Usage
 from pagein.policy.economics import cache_keepalive
 from pagein.policy.economics.cache_keepalive import Lifetimes
 from pagein.policy.economics.decision_prices import economics_of
-from pagein.policy.economics.rewrite_cost import Account, Moment, at_risk
+from pagein.policy.economics.rewrite_cost import Account, Economics, Moment, at_risk
 from pagein.policy.economics.savings_reserve import NOTHING_DRAWN, Exposure, SessionRequest
 from pagein.providers.prices.token_prices import Prices, cost
 
@@ -60,6 +62,7 @@ class Leases:
         self._name = name
         self._evidence = evidence
         self._held: Fold[CachedPrefix | None] = Fold(journal, None, step, "held", takes=(CachedPrefixNote,))
+        self._entries = branch_entries(journal)
 
     def terms(
         self, parent: EntryId | None, here: EntryId | None, asking: TtlQuery, moment: Moment, *, anew: bool
@@ -99,6 +102,24 @@ class Leases:
         bridges = asking.may_cost > 0 and trust.keep_alive != "fails"
         earned = _earned(journaled, self._journal.state_at(parent).account)
         return replace(found, earned=earned, bridges=bridges, is_trial=trust.keep_alive == "unknown")
+
+    def with_sure_reads(
+        self, prices: Economics, parent: EntryId | None, head: PrefixDigests, at: float | None
+    ) -> Economics:
+        """Return the prices of a request behind `parent` to a provider that does not document that reads renew entries.
+
+        Raises StoreError.
+
+        head, at: prompt prefix and time of the request.
+        """
+        sure_from = 0.0 if at is None or not prices.at_marks else self._entries[parent].sure_from(head, at)
+        if not sure_from or self._evidence.trust(head.model, at).renewal == "holds":
+            return prices
+        return replace(prices, sure_from=sure_from)
+
+    def renewal_shown(self, entry: EntryId, usage: Usage) -> CacheVerdictNote | None:
+        """Return a renewal of entries that the answer of the request at `entry` shows; None if it shows none."""
+        return self._entries[entry].renewal_shown(usage)
 
     def share_savings(self, held: CachedPrefix, of: TtlTerms, model: str, entry: EntryId) -> None:
         """Add what an answered request saved to the savings of all sessions, and hold what a pause behind it may take.

@@ -25,7 +25,7 @@ from pagein.model.journal_notes import BreakpointChoice
 from pagein.model.json_text import decode_json, encode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.wire.breakpoint_edits import Address, Changes
-from pagein.providers.wire.request_body import Envelope, WireRequest
+from pagein.providers.wire.request_body import WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks
 from pagein.providers.wire.ttl_edits import (
     anchor_ttl,
@@ -101,14 +101,14 @@ def terms_of(chosen: BreakpointChoice, terms: TtlTerms | None) -> TtlTerms | Non
     return replace(terms, asking=asking)
 
 
-def place_to_split(envelope: Envelope, items: Sequence[bytes], share: float) -> Address | None:
+def place_to_split(request: WireRequest, share: float) -> Address | None:
     """Return the first block behind which the short TTL may begin; None without one, or without room for its breakpoint.
 
     The model's last answer comes first, then the blocks of the client's message behind it.
 
-    share: the most that may stand behind the block, as a share of that message.
+    share: the most that may stand after the block, as a share of that message.
     """
-    last = len(items) - 1
+    items, last = request.items, len(request.items) - 1
     if last < 1 or share <= 0 or b'"assistant"' not in items[last - 1]:
         return None
     parts = _parts(items[last])
@@ -117,7 +117,6 @@ def place_to_split(envelope: Envelope, items: Sequence[bytes], share: float) -> 
     said = _in_front(items, (last, 0))
     fitting = (one for one in places if sum(sizes[one[1] + 1 :]) <= share * sum(sizes))
     place = said if share >= 1 and said is not None and said[0] == last - 1 else next(fitting, None)
-    request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
     return None if place is None or split_ttl(request, place) is request else place
 
 
@@ -191,9 +190,8 @@ def place_in_front(items: Sequence[bytes], call_id: str) -> Address | None:
     return None
 
 
-def choice_that_fits(chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]) -> BreakpointChoice:
+def choice_that_fits(chosen: BreakpointChoice, request: WireRequest) -> BreakpointChoice:
     """Drop the breakpoints for which the client's leave no room."""
-    request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
     reading = request if chosen.reads is None else _add_breakpoint(request, chosen.reads, reads=True)
     leaving = reading if chosen.frontier is None else _add_breakpoint(reading, chosen.frontier)
     reads = None if reading is request else chosen.reads
@@ -202,13 +200,24 @@ def choice_that_fits(chosen: BreakpointChoice, envelope: Envelope, items: Sequen
 
 
 def _place(items: Sequence[bytes], halves: Collection[Half]) -> Address | None:
-    """Return the address of the first of these results or arguments in a request."""
-    names = [encode_json(call) for call, _ in halves]
-    for item, raw in enumerate(items):
-        for block, one in enumerate(_parts(raw)) if any(name in raw for name in names) else ():
-            if (one.get("id"), True) in halves or (one.get("tool_use_id"), False) in halves:
-                return item, block
-    return None
+    """Return the address of the first of these results or arguments in a request.
+
+    What may be evicted is near the end, so the search begins there. It ends with the last one found: no id stands twice.
+    """
+    left = {half: encode_json(half[0]) for half in halves}
+    first: Address | None = None
+    for item in range(len(items) - 1, -1, -1) if left else ():
+        raw = items[item]
+        if not any(name in raw for name in left.values()):
+            continue
+        for block, one in reversed(list(enumerate(_parts(raw)))):
+            found = [half for half in left if half in ((one.get("id"), True), (one.get("tool_use_id"), False))]
+            first = (item, block) if found else first
+            for half in found:
+                del left[half]
+        if not left:
+            break
+    return first
 
 
 def _in_front(items: Sequence[bytes], place: Address | None) -> Address | None:
@@ -226,15 +235,12 @@ def _in_front(items: Sequence[bytes], place: Address | None) -> Address | None:
     return None
 
 
-def apply_breakpoints(
-    chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]
-) -> tuple[WireRequest, BreakpointChoice]:
+def apply_breakpoints(chosen: BreakpointChoice, request: WireRequest) -> tuple[WireRequest, BreakpointChoice]:
     """Return the request with the chosen breakpoints, and the choice, without its tail if no breakpoint could move
     there.
 
     `changed` of the request is True if its breakpoints differ from the client's.
     """
-    request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
     if chosen.reads is not None:
         request = _add_breakpoint(request, chosen.reads, reads=True)
     if chosen.frontier is not None:
@@ -258,7 +264,7 @@ def _add_breakpoint(request: WireRequest, place: Address, *, reads: bool = False
     item, block = place
     if not 0 <= item < len(request.items) or (_MARK in request.items[item] and not reads):
         return request
-    marks = marks_in(request.fields, request.items)
+    marks = marks_in(request)
     behind = [] if marks is None else [one for one in marks.places if one[0] > place]
     target = dict(enumerate(_parts(request.items[item]))).get(block)
     if marks is None or not behind or target is None or _FIELD in target or not takes_own_mark(target):

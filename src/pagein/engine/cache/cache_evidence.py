@@ -151,6 +151,8 @@ def _trust_with(trust: CacheTrust, verdict: CacheVerdictNote) -> CacheTrust:
 
 def words_of(verdict: CacheVerdictNote, trust: CacheTrust) -> str:
     """Return a verdict and its consequence in a sentence. trust: the verdicts on the model by now."""
+    if verdict.practice == "renewal":
+        return f"{verdict.model}: an entry of {verdict.read:,.0f} tokens was read that only renewal kept, so rewrites rest on it."
     what = (
         "the cache entry of a keep-alive request" if verdict.practice == "keep_alive" else "a cache entry of one hour"
     )

@@ -58,7 +58,7 @@ class TtlTerms:
     front: tokens of the prompt prefix.
     returning: message at the end of an anchor in this model's cache, to which the client may return; -1 without one.
     exposable: tokens at its end that may have the short TTL while all in front has the long one; 0 for one TTL.
-    behind: tokens of its news behind the model's last answer.
+    behind: tokens of its news after the model's last answer.
     split: message with the last breakpoint of the long TTL, if the short one follows in it; -1 for one TTL.
     reserve: amount that other sessions give for what a pause may lose, in BIT; negative where they borrowed of the session's
         own savings.
@@ -99,7 +99,7 @@ class TtlTerms:
 
     @property
     def may_expose(self) -> bool:
-        """True if a pause behind the request may lose more than the client's own TTL would, or if it buys an anchor."""
+        """True if a pause after the request may lose more than the client's own TTL would, or if it buys an anchor."""
         return self.asking != self.lifetimes.asked or self.exposable > 0 or self.rewrite is not None
 
     @property

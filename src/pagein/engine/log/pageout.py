@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.errors import BadName, MissingBlob, NotRecallable, StoreError
+from pagein.engine.log.evicted_texts import EvictedTexts, bytes_of
+from pagein.errors import StoreError
 from pagein.model.entries import PagedOut, ThinkingObject
 from pagein.model.messages import ToolResult
 from pagein.model.names import ContentHash
@@ -80,6 +81,7 @@ class Pager:
         self._blobs = blobs
         self.forgettings = blobs.forgettings
         self._workspace = workspace
+        self._texts = EvictedTexts(blobs, workspace)
 
     def page_out(
         self,
@@ -162,7 +164,7 @@ class Pager:
 
     def is_made_here(self, name: ObjectId) -> bool:
         """Return whether this store made an id. Raises StoreError."""
-        return name.is_made_with(self._blobs.secret())
+        return self._texts.is_made_here(name)
 
     def _store(
         self, session: str, results: Sequence[tuple[ToolResult, str, int]], kind: str = TOOLCALL
@@ -184,20 +186,7 @@ class Pager:
 
     def recall(self, object_id: str) -> str:
         """Return the exact text that was evicted under this id. Raises NotRecallable with the reason, or StoreError."""
-        try:
-            name = ObjectId.parse(object_id.strip())
-        except BadName as problem:
-            raise NotRecallable(str(problem)) from problem
-        stored = self._blobs.find(name)
-        if stored is None:
-            raise NotRecallable(self._why_unknown(name))
-        if stored.workspace != self._workspace:
-            raise NotRecallable(f"{name} belongs to another workspace; recall it from a session there")
-        try:
-            content = self._blobs.get(stored.content)
-        except MissingBlob as problem:
-            raise NotRecallable(f"{name} has expired: its content is no longer kept") from problem
-        return text_of(content)
+        return self._texts.recall(object_id)
 
     def _object(
         self, session: str, one: tuple[ToolResult, str, int], kind: str, secret: bytes, attempt: int
@@ -211,23 +200,6 @@ class Pager:
         label = f"{tool}: {about}" if tool else about
         stored = StoredObject(object_id, name, kind, self._workspace, origin, label, tokens, len(result.text))
         return stored, content
-
-    def _why_unknown(self, name: ObjectId) -> str:
-        if name.is_made_with(self._blobs.secret()):
-            return f"{name} has expired: this store made it and no longer keeps it"
-        if self._blobs.elsewhere(name):
-            return f"{name} belongs to another workspace; recall it from a session there"
-        return f"{name} never existed in this store"
-
-
-def bytes_of(text: str) -> bytes:
-    """Encode a text for the store. Lone surrogates, which some clients produce, survive."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def text_of(content: bytes) -> str:
-    """Decode a text that `bytes_of` encoded."""
-    return content.decode("utf-8", "surrogatepass")
 
 
 def text_name(text: str) -> str:

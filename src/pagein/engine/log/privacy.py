@@ -24,14 +24,16 @@ from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.text_removal import PrivateSpan
 from pagein.policy.privacy.erased_texts import ErasedTexts
-from pagein.policy.privacy.exclusions import SessionRedaction, digest_of, keys_in, without_in_json
+from pagein.policy.privacy.exclusions import SessionRedaction, digest_of, holds_keys, keys_in, without_in_json
 
 _KEY_BYTES: Final = 32
 _FILES: Final = 64
 """Files of which it is remembered whether they are private."""
 _LARGE: Final = 1 << 17
 """Bytes from which the search for keys takes longer than handing the text to another thread."""
-_AHEAD: Final = 8
+_LARGEST: Final = 1 << 25
+"""Bytes up to which a text is held for a search that nobody may ask for."""
+_AHEAD: Final = 4
 """Searches that were begun and not asked for yet."""
 _threads: Final = ThreadPoolExecutor(thread_name_prefix="pagein-keys")
 
@@ -50,7 +52,7 @@ class Privacy:
         self._mark = self._forgettings()
         self._forgotten: tuple[int | None, ErasedTexts] = None, ErasedTexts()
         self._files: dict[ContentHash, bool] = {}
-        self._ahead: dict[ContentHash, Future[tuple[PrivateSpan, ...]]] = {}
+        self._ahead: dict[int, tuple[Document, Future[bool]]] = {}  # by the identity of the document
         self.withholding = SessionRedaction(patterns, self._key)
 
     def finds(self, text: str) -> Sequence[PrivateSpan]:
@@ -106,26 +108,28 @@ class Privacy:
         return bool(self.withholding.finds(text))
 
     def begin_search(self, document: Document) -> None:
-        """Begin to look for keys in a large text, for `is_private_file`. The search needs nothing of Python's lock."""
-        if len(document.content) < _LARGE or not document.is_text or document.hash in self._files:
+        """Begin to look for keys in a large text, for `is_private_file`. The search needs nothing of Python's lock, and
+        does not wait for the text's hash.
+        """
+        if not _LARGE <= len(document.content) <= _LARGEST or not document.is_text:
             return
         if len(self._ahead) >= _AHEAD:  # of files about which nobody asked after all
             self._ahead.clear()
         with contextlib.suppress(RuntimeError):  # at the process's end no thread starts: `is_private_file` looks itself
-            self._ahead[document.hash] = _threads.submit(keys_in, document.text)
+            self._ahead[id(document)] = document, _threads.submit(holds_keys, document.content)
 
     def is_searching(self, document: Document) -> bool:
         """Return whether a search was begun in this text, and nobody asked for its outcome yet."""
-        return document.hash in self._ahead
+        return id(document) in self._ahead
 
     def is_private_file(self, document: Document) -> bool:
         """Return whether the text of a file holds such spans. The pages of a large file ask for the same text."""
         self._look_again()
+        _, search = self._ahead.pop(id(document), (document, None))
         known = self._files.get(document.hash)
         if known is None:
-            search = self._ahead.pop(document.hash, None)
-            keys = keys_in(document.text) if search is None else search.result()
-            known = bool(keys or self._forgotten[1].finds(document.text))
+            has_keys = bool(keys_in(document.text)) if search is None else search.result()
+            known = has_keys or bool(self._forgotten[1].finds(document.text))
             if len(self._files) >= _FILES:
                 self._files.clear()
             self._files[document.hash] = known

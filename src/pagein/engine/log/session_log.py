@@ -169,17 +169,21 @@ class SessionLog:
                 self.keep()
 
     def keep(self) -> None:
-        """Store the unsaved entries. Raises StoreError; then the caller may try again."""
+        """Store the unsaved entries; a turn does so at its end. Raises StoreError; then the caller may try again."""
         with self.lock:
-            if self._journals is not None and self._unkept:
-                if not self.privacy.is_fresh:
-                    self.privacy.check()
-                last = self._journals.append(self.name, self._unkept)
-                if self._alone:  # everything before was read, and no process wrote in between
-                    self._seen = last
-                else:
-                    self._mine.update(entry.id for entry in self._unkept)
-                self._unkept = []
+            if not self._alone:
+                self._store_unkept()
+
+    def _store_unkept(self) -> None:
+        if self._journals is not None and self._unkept:
+            if not self.privacy.is_fresh:
+                self.privacy.check()
+            last = self._journals.append(self.name, self._unkept)
+            if self._alone:  # everything before was read, and no process wrote in between
+                self._seen = last
+            else:
+                self._mine.update(entry.id for entry in self._unkept)
+            self._unkept = []
 
     @property
     def is_kept(self) -> bool:
@@ -232,7 +236,7 @@ class SessionLog:
                         self._alone = True
                         yield
                         if not within:
-                            self.keep()
+                            self._store_unkept()
                     finally:
                         self.privacy.is_fresh = within
             except BaseException:

@@ -159,7 +159,7 @@ def _with_draft(
 
 
 def _with_fronts(tip: Cell | None, pieces: Iterable[WindowPiece], in_front: int) -> Iterator[tuple[WindowPiece, int]]:
-    """Yield the pieces behind a message, each with the tokens in front of all results that came with it.
+    """Yield the pieces after a message, each with the tokens in front of all results that came with it.
 
     A cache may have entries only where requests end, so of results that came together the first is written again too.
     """

@@ -22,6 +22,7 @@ from pagein.engine.log.session_log import SessionLog
 from pagein.engine.reads import testimony
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.evidence import step as with_evidence
+from pagein.engine.reads.large_document import LargeDocument
 from pagein.engine.reads.line_request import line_range, refresh_range
 from pagein.engine.reads.read_figures import ReadingStatus, StoreFigures, status_of
 from pagein.engine.reads.read_resources import Outside
@@ -96,6 +97,7 @@ class SessionReads:
         self._settings = outside.settings
         self._watched = outside.witness
         self._files = files
+        self._large = LargeDocument(log.privacy.begin_search)
         self.symbols = outside.symbols
 
     @property
@@ -150,9 +152,7 @@ class SessionReads:
     def load(self, located: LocatedFile, signal: Signal | None = None) -> Document:
         """Read a file once, and begin to look for keys in it. Raises BadInput in the host's words, and AbortedOperation."""
         document = self._files.read(located, signal)
-        if not located.excluded:
-            self._log.privacy.begin_search(document)
-        return document
+        return document if located.excluded else self._large.remember(document)
 
     def refresh(self, path: str, *, offset: float | None = None, limit: float | None = None) -> ReadResult:
         """Make the next read of this file, or of these lines, show the full text.

@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
+from pagein.engine.log.evicted_texts import bytes_of
 from pagein.engine.log.holdings import FILE, HeldObject, Holdings
-from pagein.engine.log.pageout import bytes_of
 from pagein.engine.log.trajectory import Operation
 from pagein.errors import BadInput, BadSetting, CallerError, StoreError
 from pagein.model.journal_notes import IngestNote, Note

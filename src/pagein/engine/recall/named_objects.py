@@ -25,7 +25,7 @@ Paths: TypeAlias = Callable[[str], Sequence[str]]
 """Returns the paths that a text may mean, the most likely first."""
 
 ALWAYS: Final = 1e300
-"""A time behind every version."""
+"""A time after every version."""
 FILES: Final = frozenset({"file", "note"})
 SESSIONS: Final = frozenset({"session"})
 HOW_TO_FILL: Final = (

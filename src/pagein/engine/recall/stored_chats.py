@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pagein.engine.recall.stored_fields import stored_bytes
 from pagein.model.chats import ChatCall, ChatTurn, page_name, turns_from_value
 from pagein.model.messages import Text
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
+from pagein.model.version_hash import decode_content, value_of
 from pagein.model.versions import Version
 from pagein.policy.clients.client_prompts import is_summary, user_words
 from pagein.ports import ObjectStore
@@ -41,41 +43,33 @@ class TurnPlace:
 
 
 class TurnPlaces:
-    """Finds the turn of a chat by a reference. Caches the chats."""
+    """Finds the turns in which versions were made. Caches the chats, the sessions and the words."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
-        self._chats: dict[Reference, Version | None] = {}
+        self._chats: dict[str, Version | None] = {}
         self._sessions: dict[str, Version | None] = {}
+        self._targets: dict[Reference, Version | None] = {}
         self._said: dict[ContentHash, str] = {}
-
-    def place(self, reference: Reference, turn: int | None = None) -> TurnPlace | None:
-        """Return the turn of a reference to a chat, or None for a broken reference.
-
-        turn: if known; otherwise the field of the reference tells.
-        """
-        whole = Reference(reference.target, reference.pin)
-        if whole not in self._chats:
-            found = self._store.resolve(whole)
-            self._chats[whole] = getattr(found, "version", None)
-        chat = self._chats[whole]
-        return None if chat is None else self.place_in(chat, turn_in(reference.field) if turn is None else turn)
 
     def of(self, version: Version) -> TurnPlace | None:
         """Return the turn in which a version was made, or None."""
-        reference = version.metadata.get("chat_ref", version.metadata.get("turn_ref"))
-        turn = version.metadata.get("turn")
-        return (
-            self.place(reference, turn if isinstance(turn, int) else None) if isinstance(reference, Reference) else None
-        )
+        return self.of_each([version])[0]
+
+    def of_each(self, versions: Sequence[Version]) -> list[TurnPlace | None]:
+        """Return the turn in which each version was made, or None. Reads the words of all turns together."""
+        turns = [self._turn_of(one) for one in versions]
+        self._read_words([words for _, _, words in turns if words is not None])
+        return [
+            None if chat is None else self._place(chat, turn, "" if words is None else self._said[words.name])
+            for chat, turn, words in turns
+        ]
 
     def place_in(self, chat: Version, turn: int | None) -> TurnPlace:
         """Return a turn of a chat."""
-        session = self.session_of(chat)
-        known = {} if session is None else session.metadata
-        name, agent, title = (_text(known.get(key)) for key in ("session_id", "harness", "title"))
-        said = "" if turn is None else self._words(chat, turn)
-        return TurnPlace(name, agent, title or _text(chat.metadata.get("title")), chat.id, turn, said)
+        words = _words_on_page(chat, turn)
+        self._read_words([] if words is None else [words])
+        return self._place(chat, turn, "" if words is None else self._said[words.name])
 
     def session_of(self, chat: Version) -> Version | None:
         """Return the session of a chat, or None."""
@@ -86,16 +80,70 @@ class TurnPlaces:
             self._sessions[reference.target] = self._store.current(reference.target)
         return self._sessions[reference.target]
 
-    def _words(self, chat: Version, turn: int) -> str:
-        field = page_name(turn, 1)
-        name = chat.additional.get(field)
-        if name is None:
-            return ""
-        if name not in self._said:
-            begun = turns_from_value(self._store.additional(chat, field))
-            words = filter(None, (user_words(message) for one in begun for message in one.said))
-            self._said[name] = _shortened(" ".join(" ".join(words).split()))
-        return self._said[name]
+    def _turn_of(self, version: Version) -> "tuple[Version | None, int | None, _StoredWords | None]":
+        """Return the chat and the turn in which a version was made, and where the words that began the turn are."""
+        reference = version.metadata.get("chat_ref", version.metadata.get("turn_ref"))
+        if not isinstance(reference, Reference):
+            return None, None, None
+        if reference.target not in self._chats:
+            self._chats[reference.target] = self._store.current(reference.target)
+        chat = self._chats[reference.target]
+        told = version.metadata.get("turn")
+        turn = told if isinstance(told, int) else turn_in(reference.field)
+        if chat is None or turn is None:
+            return chat, turn, None
+        asked = version.metadata.get("user_ref")
+        user = self._target(asked) if isinstance(asked, Reference) else None
+        if user is not None and user.content_hash is not None and _began(user, reference.target, turn):
+            return chat, turn, _StoredWords(user.content_hash)
+        then = self._target(Reference(reference.target, reference.pin))
+        return chat, turn, None if then is None else _words_on_page(then, turn)
+
+    def _target(self, reference: Reference) -> Version | None:
+        if reference not in self._targets:
+            self._targets[reference] = getattr(self._store.resolve(reference), "version", None)
+        return self._targets[reference]
+
+    def _place(self, chat: Version, turn: int | None, said: str) -> TurnPlace:
+        session = self.session_of(chat)
+        known = {} if session is None else session.metadata
+        name, agent, title = (_text(known.get(key)) for key in ("session_id", "harness", "title"))
+        return TurnPlace(name, agent, title or _text(chat.metadata.get("title")), chat.id, turn, said)
+
+    def _read_words(self, wanted: "Sequence[_StoredWords]") -> None:
+        """Read words that are not known yet. Raises StoreError."""
+        missing = {one.name: one for one in wanted if one.name not in self._said}
+        for name, stored in stored_bytes(self._store, missing).items():
+            self._said[name] = _shortened(" ".join(_words_in(missing[name], stored).split()))
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredWords:
+    """Where words of the user are.
+
+    name: hash of a content, or of the page of a turn
+    """
+
+    name: ContentHash
+    is_page: bool = False
+
+
+def _began(words: Version, chat: str, turn: int) -> bool:
+    """Return whether words of the user began this turn; a turn may have none, and stand behind the words of an earlier one."""
+    where = words.metadata.get("chat_ref")
+    return isinstance(where, Reference) and where.target == chat and words.metadata.get("turn") == turn
+
+
+def _words_on_page(chat: Version, turn: int | None) -> _StoredWords | None:
+    name = None if turn is None else chat.additional.get(page_name(turn, 1))
+    return None if name is None else _StoredWords(name, is_page=True)
+
+
+def _words_in(words: _StoredWords, stored: bytes) -> str:
+    if not words.is_page:
+        return decode_content(stored)
+    begun = turns_from_value(value_of(stored))
+    return " ".join(filter(None, (user_words(message) for one in begun for message in one.said)))
 
 
 def _shortened(text: str) -> str:

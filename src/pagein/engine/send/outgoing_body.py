@@ -6,13 +6,11 @@ Rules of this file
 2. A change must not make a provider refuse a request that it would accept from the client (law 3). The final bytes are
    checked: each spliced message keeps its shape, and everything new since the request before on its branch obeys every
    rule, with all cache breakpoints if pagein set some. A small request with a decision is checked as a whole.
-3. Costs as much as is new; tools and instructions are parsed once.
+3. Costs as much as is new.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pagein.engine.cache.cache_breakpoints import (
     AS_THE_CLIENT,
@@ -29,6 +27,7 @@ from pagein.engine.cache.cache_breakpoints import (
     first_changes,
     read_up_to,
 )
+from pagein.engine.cache.marked_messages import MarkedMessages
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import Settled
 from pagein.engine.log.journal import Fold, Journal
@@ -38,53 +37,12 @@ from pagein.engine.send.call import PendingCall, SentPlace
 from pagein.engine.send.fallback import fallback
 from pagein.engine.send.message_changes import MessageChange
 from pagein.engine.send.recall_exchanges import Exchanges, with_exchanges
+from pagein.engine.send.rendered_bytes import Bytes, check_bytes
 from pagein.engine.send.sent_changes import SentHistory, WindowLayout, binds_thinking, foreign
 from pagein.engine.send.splice import HiddenExchange, Splicer
-from pagein.errors import HostError
 from pagein.model.entries import CompactionEntry, EntryId, RequestSent
 from pagein.model.journal_notes import BreakpointChoice, DeferredToolsNote, ExchangeNote, PassthroughNote
-from pagein.model.json_text import decode_json
-from pagein.providers.validity import Api
-from pagein.providers.wire import check_body, format_named
-from pagein.providers.wire.formats import SYSTEM_FIELDS
 from pagein.providers.wire.request_body import WireRequest, decode
-from pagein.providers.wire.ttl_edits import blocks_in
-
-_CHECKED_WHOLE: Final = 64 << 10
-_SAID_BEFORE: Final = "what was said before"
-_MARK: Final = "cache_control"
-_MARKED: Final = b'"cache_control"'
-_LASTING: Final = ("tools", *SYSTEM_FIELDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Bytes:
-    """A request to send.
-
-    body: its bytes.
-    items: its messages.
-    fields: the other fields of the body; None if unknown.
-    replaced: number of replaced results.
-    used: number of messages in the rendering.
-    why: reasons of a fallback; "" without one.
-    news: first item that is new or that a new item depends on, in the sent messages and in the client's.
-    rewritten: True if an epoch was opened for it.
-    remarked: True if its cache breakpoints differ from the client's.
-    changes: differences from the client's messages, without hidden recall exchanges.
-    is_last: False if the conversation's rendering could not be sent.
-    """
-
-    body: bytes
-    items: Sequence[bytes] = ()
-    fields: Mapping[str, bytes] | None = None
-    replaced: int = 0
-    used: int = 0
-    why: str = ""
-    news: tuple[int, int] = (0, 0)
-    rewritten: bool = False
-    remarked: bool = False
-    changes: Mapping[int, MessageChange] = field(default_factory=dict)
-    is_last: bool = True
 
 
 class RequestRenderer:
@@ -113,6 +71,7 @@ class RequestRenderer:
         )
         self.showing = showing
         self._exchanges = Exchanges()
+        self._marked = MarkedMessages()
 
     def lay_out(self, call: PendingCall, entry: EntryId) -> WindowLayout:
         """Compute how the window at this entry differs from the client's messages."""
@@ -145,6 +104,7 @@ class RequestRenderer:
             news=(first, start),
             rewritten=shown.rewritten,
             changes=shown.changes,
+            marked=self._marked.find(items) if made else None,
         )
 
     def pass_through(self, call: PendingCall) -> Bytes:
@@ -162,11 +122,12 @@ class RequestRenderer:
             wanted = read_up_to(made.items, changed)
         else:
             wanted = chosen_for(made.items, changed, self._first(entry), self._left[entry])
-        return choice_that_fits(wanted, call.envelope, made.items)
+        return choice_that_fits(wanted, made.request(call.envelope))
 
     def hold(self, call: PendingCall, made: Bytes, *, decided: bool) -> None:
-        """Check the request as `check_bytes` does. Raises HostError."""
-        check_bytes(call, made, decided=decided)
+        """Check the request as `check_bytes` does, unless it is the client's own. Raises HostError."""
+        if made.body is not call.original:
+            check_bytes(call, made, decided=decided)
 
     def render_last(self, call: PendingCall, sent: SentPlace | None, failure: str) -> Bytes:
         """Render the last sent version of the branch with the client's new messages; else the client's request without
@@ -270,76 +231,12 @@ def with_breakpoints(call: PendingCall, made: Bytes, chosen: BreakpointChoice) -
     """Return the request with the chosen cache breakpoints, and the choice without a tail that could not be moved."""
     if chosen == AS_THE_CLIENT or not call.script.format.cache.takes_ttls:
         return made, replace(chosen, tail=None)
-    request, chosen = apply_breakpoints(chosen, call.envelope, made.items)
+    request, chosen = apply_breakpoints(chosen, made.request(call.envelope))
     if not request.changed:
         return made, chosen
     body = call.envelope.body(request.items, request.fields)
-    return replace(made, body=body, items=request.items, fields=request.fields, remarked=True), chosen
-
-
-def check_bytes(call: PendingCall, made: Bytes, *, decided: bool) -> None:
-    """Raise HostError if a provider would refuse this request but not the client's own. Costs as much as is new.
-
-    decided: True if a decision changed the request; a small request is then checked as a whole.
-    """
-    if made.body is call.original:
-        return
-    whole = decided and len(made.body) <= _CHECKED_WHOLE
-    fields = call.envelope.fields if made.fields is None else made.fields
-    ours, theirs = (0, 0) if whole else made.news
-    sent = _BodyPart(call.script.api, fields, made.items, ours, made.remarked)
-    broken = sent.breaks(len(made.body))
-    if broken:
-        said = _BodyPart(call.script.api, call.theirs.fields, call.theirs.items, theirs, made.remarked)
-        broken -= said.breaks(len(call.original))
-    if broken:
-        raise HostError(f"the rendered request would be refused by {', '.join(sorted(broken))}")
-
-
-@dataclass(frozen=True, slots=True)
-class _BodyPart:
-    """The end of a request, as a body to check.
-
-    start: number of the first message to check.
-    marks: True to check cache breakpoints of earlier messages too.
-    """
-
-    api: Api
-    fields: Mapping[str, bytes]
-    items: Sequence[bytes]
-    start: int
-    marks: bool
-
-    def breaks(self, size: int) -> set[str]:
-        """Return the rules of the provider that this part breaks.
-
-        size: bytes of the whole request.
-        """
-        return {one.rule for one in check_body(self._values(), self.api, size=size)}
-
-    def _values(self) -> dict[str, Any]:
-        body = {
-            name: _parse_cached(bytes(raw)) if name in _LASTING else decode_json(raw)
-            for name, raw in self.fields.items()
-        }
-        said = [
-            one if isinstance(one := decode_json(raw), dict) else self._filler(one) for raw in self.items[self.start :]
-        ]
-        return {**body, format_named(self.api).requests.items: [*self._in_front(), *said]}
-
-    def _in_front(self) -> list[dict[str, Any]]:
-        if not self.start:
-            return []
-        if not self.marks:
-            return [self._filler(_SAID_BEFORE)]
-        blocks: list[dict[str, Any]] = [{"type": "text", "text": _SAID_BEFORE}]
-        for raw in [one for one in self.items[: self.start] if _MARKED in one]:
-            blocks += [{**blocks[0], _MARK: mark} for mark in _marks(raw)]
-        return [{"role": "user", "content": blocks}]
-
-    def _filler(self, said: object) -> dict[str, Any]:
-        """Return a message of the user: a bare string of the client, or the filler for earlier messages."""
-        return format_named(self.api).requests.user_message(str(said))
+    changed = replace(made, body=body, items=request.items, fields=request.fields, remarked=True)
+    return replace(changed, marked=request.marked), chosen
 
 
 def may_be_bound(call: PendingCall) -> bool:
@@ -378,20 +275,3 @@ def answer_start(script: Transcript, since: int) -> int:
     while place > 0 and units[place].message.role != "assistant":
         place -= 1
     return units[place].first if place > 0 else 0
-
-
-@lru_cache(maxsize=16)
-def _parse_cached(raw: bytes) -> object:
-    """Parse tools and prompts, which are large and the same from call to call."""
-    return decode_json(raw)
-
-
-def _marks(raw: bytes) -> Iterator[object]:
-    """Yield the cache breakpoints in a message in order, with the breakpoints inside results."""
-    for block in blocks_in(raw):
-        inner = block.get("content")
-        yield from (
-            (one[_MARK] for one in inner if isinstance(one, dict) and _MARK in one) if isinstance(inner, list) else ()
-        )
-        if _MARK in block:
-            yield block[_MARK]

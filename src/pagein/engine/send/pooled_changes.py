@@ -2,7 +2,7 @@
 
 Rules of this file
 ------------------
-1. A result differs by its reference. News and contents stand behind the last message of the request that first had them.
+1. A result differs by its reference. News and contents stand after the last message of the request that first had them.
    The legend and the metadata block stand in front of the user's first words.
 2. Only what is new since the request before, or what an epoch moves, is computed.
 """
@@ -32,7 +32,7 @@ def render_pooled(
 
     branch: the window. sent: the request. units: the client's messages by then. before: the request before.
 
-    Raises HostError if a text would stand behind a message of the model.
+    Raises HostError if a text would stand after a message of the model.
     """
     window, said = branch.window, len(units)
     rewritten = window.rebuilt is not None or before is NOTHING_RENDERED

@@ -28,15 +28,14 @@ from pagein.engine.prepared_request import OPEN_GATE, Gate, Placed, PreparedRequ
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.message_changes import MessageChange
 from pagein.engine.send.outgoing_body import (
-    Bytes,
     Last,
     answer_start,
     body_of_last,
-    check_bytes,
     with_breakpoints,
     with_news,
 )
 from pagein.engine.send.recall_exchanges import Exchanges
+from pagein.engine.send.rendered_bytes import Bytes, check_bytes
 from pagein.engine.send.sent_changes import WindowLayout
 from pagein.engine.send.splice import Splicer
 from pagein.errors import HostError
@@ -108,6 +107,7 @@ def prepared_request(asked: PreparedRequest, call: RequestCall) -> PreparedReque
         body=made.body,
         sent=_sent_request(pending, made, asked.at),
         terms=call.terms,
+        is_unsure=call.gate.economics is not None and call.gate.economics.sure_from > 0,
         entry=call.entry,
         placed=call.placed,
         shared=call.known,

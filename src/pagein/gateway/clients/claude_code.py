@@ -63,8 +63,8 @@ def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     if is_same(told.get("ANTHROPIC_BASE_URL"), url) and FIRST_PARTY not in told and not model.endswith(_WHOLE_WINDOW):
         remarks = (
             (
-                "at this address it takes every window for 200k tokens and compacts early, also where the model has a million; a model "
-                f"name that ends in {_WHOLE_WINDOW} brings it back (docs/hosts/claude-code.md says what that costs)"
+                "at this address it assumes 200k tokens for every window and compacts early, even if the model has a million; a model "
+                f"name that ends in {_WHOLE_WINDOW} restores the window (its costs: docs/hosts/claude-code.md)"
             ),
         )
     return ClientSetup(client, not problems, problems, remarks)
@@ -161,7 +161,7 @@ CLIENT: Final = Client(
     _read,
     (
         "ENABLE_TOOL_SEARCH=true: without it, any other address than the vendor's makes it load all MCP tools up front",
-        "at any other address it takes a window of a million tokens for 200k; a model name in [1m] brings it back (docs/hosts/claude-code.md)",
+        "at any other address it assumes 200k tokens for a window of a million; a model name in [1m] restores it (docs/hosts/claude-code.md)",
         "needs an API key; with a subscription's login requests pass through untouched",
     ),
     (ANTHROPIC.name,),

@@ -56,7 +56,9 @@ def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
         )
     lost = next((place for place, value in _misplaced_providers(config) if value in ours), None)
     if lost is not None:
-        why = f"model_provider stands below [{lost}] in {file}, where codex does not read it; move it above the first [table]"
+        why = (
+            f"model_provider is below [{lost}] in {file}, where codex does not read it; move it above the first [table]"
+        )
     else:
         chooses = f"model_provider = {json.dumps(chosen)} chooses another" if chosen else "no model_provider chooses it"
         why = f'{file} has an entry for the gateway, but {chooses}; write model_provider = "{ours[0]}" above the first [table]'
@@ -151,7 +153,7 @@ CLIENT: Final = Client(
     no_variables,
     _read,
     (
-        "in ~/.codex/config.toml the same must stand above the first [table] (docs/hosts/codex.md); OPENAI_BASE_URL is not read",
+        "in ~/.codex/config.toml the same must be above the first [table] (docs/hosts/codex.md); OPENAI_BASE_URL is not read",
     ),
     (OPENAI.name,),
 )

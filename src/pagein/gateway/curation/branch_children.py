@@ -47,7 +47,7 @@ TOOLS: Final = tuple(ToolOffer(one.name, one.description, one.schema) for one in
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """The session of a request, at the entry behind the request."""
+    """The session of a request, at the entry after the request."""
 
     engine: Engine
     prepared: PreparedRequest

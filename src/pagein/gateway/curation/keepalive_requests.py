@@ -6,7 +6,7 @@ Rules of this file
 2. The required data, including the login of the last request, stays only in memory, until the pause is over or the request is sent.
    No request is sent with a subscription's login, while the gateway is switched off, or while it stops.
 3. A pause begins when no request of the conversation is open any more, with an answer that is whole. So nothing is sent while an
-   answer streams, nor behind a failed request, which the client repeats.
+   answer streams, nor after a failed request, which the client repeats.
 4. One request per pause. While it is not known whether they work with a model, one request per hour for this model.
    A failure is harmless: the client's next request is served as if no keep-alive request had been sent.
 """
@@ -203,8 +203,8 @@ class KeepAlive:
     def answered(self, conversation: str, at: float, window: KeepAliveWindow | None = None) -> None:
         """Close a request, and begin to watch the pause unless another request of the conversation is open.
 
-        at: when the request came, in seconds since 1970; the pause is that behind the newest request.
-        window: the window to keep alive; None behind a failed answer, or one that leaves nothing to keep.
+        at: when the request came, in seconds since 1970; the pause is that after the newest request.
+        window: the window to keep alive; None after a failed answer, or one that leaves nothing to keep.
         """
         requests = self._open[conversation]
         requests.count -= 1

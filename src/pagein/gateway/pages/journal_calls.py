@@ -6,7 +6,7 @@ Rules of this file
 2. What a request inherits, such as the model, comes from its own branch, so that sub-agents in one journal stay apart.
 3. Cost and saving are at the newest prices of the model. Without a price the cost is None, and counts in no sum.
 4. Branches share what is before their fork. An epoch, a saving and a recall are of the first call that counts them, and of no other.
-5. What else was billed for a call is part of it: where the model went on behind recalls, and keep-alive requests after it.
+5. What else was billed for a call is part of it: where the model went on after recalls, and keep-alive requests after it.
    Recalls are subtracted from the saving; the worth of a kept cache is in no saving, and so the price of keeping it is not either.
 """
 
@@ -31,7 +31,7 @@ class JournalCall:
     at: time of the request in seconds since 1970; None if unknown.
     cost, usd: in BIT and in dollars; None without a price.
     saved: what pagein reckons to have saved with this call, in BIT; negative for an investment. Without the price of recalls.
-    recalling, keeping: what going on behind recalls and keep-alive requests cost, in BIT; within `cost`.
+    recalling, keeping: what going on after recalls and keep-alive requests cost, in BIT; within `cost`.
     epoch: reason of the epoch that it opened; "" for none.
     evicted, restored: results that left and came back with that epoch.
     evicted_tokens: tokens that left.
@@ -67,7 +67,7 @@ class JournalCall:
 
     @property
     def recalling_usd(self) -> float:
-        """The cost of the continuations behind recalls in dollars; 0 without a price."""
+        """The cost of the continuations after recalls in dollars; 0 without a price."""
         return self.recalling * self.usd / self.cost if self.usd is not None and self.cost else 0.0
 
 

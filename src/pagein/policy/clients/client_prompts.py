@@ -52,7 +52,7 @@ def words_beside(text: str) -> tuple[str, ...]:
 
 
 def is_summary(text: str) -> bool:
-    """Return whether a client begins with this text what goes on after a compaction."""
+    """Return whether a client continues after a compaction with this text."""
     return _SUMMARIES.match(text) is not None
 
 

@@ -9,7 +9,7 @@ Rules of this file
 2. A result counts as it is in the request, never as the client sent it: stubs and previews show nothing.
 3. Text of a file in an uncertain form (a cut result, an edit without a place, lines quoted by a person) makes earlier
    text of the file useless as a base. The texts themselves stay, and with them the answers that already depend on them.
-4. The lines behind an answer are in one piece, some lines in a row at any place, so that an edit can quote it
+4. The lines after an answer are in one piece, some lines in a row at any place, so that an edit can quote it
    (`file_seams`).
 5. A model that asks for the same lines again, right after an answer that did not show them, is shown them.
 """

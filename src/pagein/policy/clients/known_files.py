@@ -65,7 +65,7 @@ class FileDeed:
     path: absolute, or as the call gave it if the session's folder is unknown.
     known: how much of the content is known after the call.
     text: the whole content, or the shown lines; None if only the name is known.
-    ending: the line end behind a whole content, where the client's reads do not show it.
+    ending: the line end after a whole content, where the client's reads do not show it.
     first: number of the first line of a part, from 1. total: lines of the file, if known.
     proof: how the content is known: `shown` by one result, `written` by the call, or `edited` on a known content.
     is_news: whether the session did not know this content of the file before.
@@ -142,7 +142,7 @@ class KnownTexts:
         return replace(self, doubts=self.doubts + 1)
 
     def told(self, message: Message) -> "KnownTexts":
-        """Return the same contents after a message, with those in doubt whose files its texts name beside results.
+        """Return the contents after a message. Contents of files that its texts name beside results are in doubt.
 
         By such a text, a client reports that a file changed, and from then on treats the changed file as shown.
         """

@@ -207,7 +207,7 @@ def exact_read(arguments: Mapping[str, object]) -> ExactRead | None:
 
 
 def command_line(arguments: Mapping[str, object]) -> tuple[str | None, str | None]:
-    """Return the command line in a shell call's arguments, and the folder where it runs; None where either is not told."""
+    """Return the command line in a shell call's arguments, and the folder where it runs; None if either is unknown."""
     command = arguments.get("cmd", arguments.get("command"))
     if isinstance(command, list):
         command = command[-1] if len(command) == _SHELL_WORDS and str(command[1]).startswith("-") else None

@@ -6,7 +6,7 @@ Rules of this file
 2. Names in braces are replaced where they are known (`{task}`, `{depth}`, `{depths}`, `{tools}`); other braces stay.
 3. Content of targets stands in blocks. Their tag is made from the content, so that no content can close its block.
 4. The same instructions give the same bytes, so that children share a cached prefix. The children of a batch share the task,
-   which stands in front; elsewhere it stands behind the content, so that further questions share the content.
+   which stands in front; elsewhere it stands after the content, so that further questions share the content.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ Copy quotes exactly from the content. Be concise. Focus on answering the specifi
 process: just provide the answer with supporting evidence."""
 
 TASK_BEHIND: Final = "(the task that stands behind the content, at the end of the first user message)"
-"""Takes the place of a task that stands behind the content."""
+"""Takes the place of a task that stands after the content."""
 
 ROOT_PROMPT: Final = """\
 Calls to child models cost money and time. Prefer search and peek for look-ups: if a search answers the question, ask no child.
@@ -58,7 +58,7 @@ def child_prompt(task: str, depth: int, depths: int, tools: Sequence[str], templ
 
 
 def task_words(task: str) -> str:
-    """Return a task as it stands behind the content, outside of its blocks."""
+    """Return a task as it stands after the content, outside of its blocks."""
     return f"Your task: {task}"
 
 

@@ -4,7 +4,7 @@ An entry with the long TTL costs more to write at every call; one with the short
 are cheaper than both. One entry with the long TTL, an *anchor*, holds the whole prompt in front of it for an hour,
 whatever TTL that prompt was written with: so a request that asks for the long TTL anchors the whole window, and pays
 the long price for its own news alone. And when a pause has almost outlasted the short TTL, one *keep-alive request*
-reads the window, asks for one token, and leaves an anchor behind the answer that is known by then (rules A3, A5 and A6,
+reads the window, asks for one token, and leaves an anchor after the answer that is known by then (rules A3, A5 and A6,
 and the formula of mixed TTLs).
 
 Each model has a cache of its own, and a client may come back to the model that it left. So at a change of the model or
@@ -53,7 +53,7 @@ class Lifetimes:
     read, write, write_long: price of a token read, written for the short TTL, written for the long TTL.
     short, long: the two TTLs, seconds.
     cliff: request size above which every token is dearer; None for no such size.
-    is_proven: whether the provider documents, or has shown, that it keeps an entry with the long TTL behind a prefix with
+    is_proven: whether the provider documents, or has shown, that it keeps an entry with the long TTL after a prefix with
         the short one.
     lookback: positions checked per breakpoint, as in `CacheRules`.
     """
@@ -73,7 +73,7 @@ class Lifetimes:
         return self.write_long if lifetime > self.short else self.write
 
     def keepalive_price(self, tokens: float, answer: float = 0.0) -> float:
-        """Return the price of a keep-alive request for a window of this size and the answer behind.
+        """Return the price of a keep-alive request for a window of this size and the answer after it.
 
         Where nothing is known of the provider, the window may be written anew.
         """
@@ -206,7 +206,7 @@ class Request:
 def feared_with(
     lease: CacheLease, lifetimes: Lifetimes, at: float, size: float, new: float, *, rewritten: bool
 ) -> float:
-    """Return the cost of pauses since the last anchor on average, one after this request included, in BIT."""
+    """Return the average cost of pauses since the last anchor, including a pause after this request, in BIT."""
     exposed = max(size - (0.0 if rewritten else lease.anchored_tokens(at)), new)
     before = 0.0 if rewritten else lease.feared
     return before + lease.pause_rate * (lifetimes.write - lifetimes.read) * exposed
@@ -386,7 +386,7 @@ def is_covered(lease: CacheLease, lifetimes: Lifetimes, in_hand: float) -> bool:
 
 
 def exposed_cost(lease: CacheLease, lifetimes: Lifetimes) -> float:
-    """Return the loss that a pause behind the last request would add to the client's own, in BIT."""
+    """Return the loss that a pause after the last request would add to the client's own, in BIT."""
     if lease.sent is None or max(lease.lifetime, lifetimes.short) >= lifetimes.asked:
         return 0.0
     exposed = lease.held - lease.anchored_tokens(lease.sent + lifetimes.short)

@@ -11,7 +11,7 @@ exposed tokens again. These sums add up since the last anchor (`CacheLease.feare
 price of the anchor, which is the long price for the request's own news: so anchors stand at requests with little news,
 and more often, the more a pause would lose (`_pays_to_anchor`).
 
-An anchor is cheapest in front of most of a request's news: behind the model's last answer (`exposable`). Then only the
+An anchor is cheapest in front of most of a request's news: after the model's last answer (`exposable`). Then only the
 client's own message is exposed until the next request.
 
 A rewrite has the client's TTL, or the short one where what it leaves in hand covers the whole window (`ShortRewrite`).
@@ -19,7 +19,7 @@ A rewrite has the client's TTL, or the short one where what it leaves in hand co
 The rule, and its worst case
 ----------------------------
 Where the client asks for the long TTL, the tokens behind the anchor are *exposed*: a pause loses them if a keep-alive
-request came too late, was answered with an error, or stood behind an answer that the client changed. So the short TTL
+request came too late, was answered with an error, or stood after an answer that the client changed. So the short TTL
 is asked for only while the savings in hand would pay for writing everything exposed again (`chosen`), and a keep-alive
 request is sent only if the savings in hand pay for it, the answer written at the long price included
 (`cache_keepalive.keeps`). In hand
@@ -178,7 +178,7 @@ class ShortRewrite:
         return self.lifetimes.write
 
     def is_covered(self, cost: float, gain: float) -> bool:
-        """Return whether the savings that a rewrite leaves in hand pay for all that a pause behind it may lose.
+        """Return whether the savings left after a rewrite pay for the whole loss of a pause after it.
 
         cost: what the rewrite may cost, in BIT. gain: tokens that leave.
         """

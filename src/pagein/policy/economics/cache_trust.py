@@ -1,11 +1,12 @@
 """Trust in a provider's cache: whether the first observed pauses of a model support chosen cache TTLs.
 
-Two practices rest on documented behaviour that an upstream may lack (`CachePractice`):
+Three practices rest on documented behaviour that an upstream may lack (`CachePractice`):
 
-- `hour`: an anchor, one entry with the long TTL behind a prefix with the short one, outlives a pause;
-- `keep_alive`: so does the anchor of a keep-alive request, because the request read the window in time.
+- `hour`: an anchor, one entry with the long TTL after a prefix with the short one, outlives a pause;
+- `keep_alive`: so does the anchor of a keep-alive request, because the request read the window in time;
+- `renewal`: a read renews an entry, so that a rewrite finds the old entries in front of it (`policy.economics.written_parts`).
 
-The first request after a pause between the two TTLs shows it: by then only the anchor can be read. A practice that failed
+The first request after a pause between the two TTLs shows the first two: by then only the anchor can be read. A practice that failed
 is not used for the model for `TRIED_AGAIN`. A keep-alive request that held proves both practices, an anchor that failed disproves
 both. While nothing is known, a session buys one anchor, and one keep-alive request in an hour is on trial. So a provider
 that keeps neither costs the price of one.
@@ -30,18 +31,20 @@ Verdict: TypeAlias = Literal["unknown", "holds", "fails"]
 class CacheTrust:
     """The verdicts on a model's cache.
 
+    renewal: whether a read renews an entry; it never fails (`policy.economics.written_parts`).
     failed_at: time of the last failure, seconds since 1970; None if unknown.
     """
 
     hour: Verdict = "unknown"
     keep_alive: Verdict = "unknown"
+    renewal: Verdict = "unknown"
     failed_at: float | None = field(default=None, compare=False)
 
     def at(self, now: float | None) -> "CacheTrust":
         """Return the verdicts that stand at a time: an old failure is forgotten."""
         if now is None or self.failed_at is None or now - self.failed_at < TRIED_AGAIN:
             return self
-        return CacheTrust(_after_a_while(self.hour), _after_a_while(self.keep_alive))
+        return CacheTrust(_after_a_while(self.hour), _after_a_while(self.keep_alive), self.renewal)
 
 
 UNKNOWN: Final = CacheTrust()
@@ -52,10 +55,12 @@ def trust_after(trust: CacheTrust, practice: CachePractice, *, held: bool, at: f
 
     A provider may lose an entry once: a practice that held before is unknown again first.
     """
+    if practice == "renewal":
+        return replace(trust, renewal="holds") if held else trust
     if held:
         return replace(trust, hour="holds", keep_alive="holds" if practice == "keep_alive" else trust.keep_alive)
     hour = trust.hour if practice == "keep_alive" else _after_failure(trust.hour)
-    return CacheTrust(hour, _after_failure(trust.keep_alive), at)
+    return CacheTrust(hour, _after_failure(trust.keep_alive), trust.renewal, at)
 
 
 def _after_failure(verdict: Verdict) -> Verdict:

@@ -24,7 +24,7 @@ BELOW = 0.97
 """Share of a price cliff under which a request counts as below it, as sizes are estimates."""
 HELD_BACK = 0.75
 DENSE = 2.0  # tool definitions take up to this many times the tokens that their bytes suggest
-CAUTION = 1.5  # sizes are estimates: hidden tokens behind the frontier have to be written again too
+CAUTION = 1.5  # sizes are estimates: hidden tokens after the frontier have to be written again too
 UNREPORTED = 4 / 3
 """Feared real tokens per estimated token before the provider has reported a count: three characters a token, not four.
 """
@@ -55,6 +55,7 @@ class Economics:
     entrance: tokens of tools that enter for good with the first rewrite.
     reported: tokens of the last request, as the provider reported them, where the prompt prefix is written again too;
         0 if unknown.
+    sure_from: the least tokens in front of a rewrite that are surely read as before (`policy.economics.written_parts`).
     """
 
     read: float = 0.1
@@ -74,6 +75,7 @@ class Economics:
     front: tuple[float, float] | None = None
     entrance: float = 0.0
     reported: int = 0
+    sure_from: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,8 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
     """
     if is_cold(moment, economics):
         return 0.0
-    keeps_front = economics.keeps_front and moment.floor + moment.scale * before >= economics.least
+    in_front_of_it = moment.floor + moment.scale * before
+    keeps_front = economics.keeps_front and in_front_of_it >= max(economics.least, economics.sure_from)
     behind = max(0, moment.size - (before if keeps_front else 0) - gain - moment.new)
     steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW, gain) else 1.0
     again = economics.write - economics.read + (economics.uncached or 0.0)
@@ -266,7 +269,7 @@ def pays(rent: float, cost: float, moment: Moment, economics: Economics, account
 
 
 def in_hand(account: Account, economics: Economics) -> float:
-    """Return the BIT that may be risked: savings in the window and besides, and a share of the bill."""
+    """Return the amount that may be risked, in BIT: savings in the window and elsewhere, and a share of the bill."""
     return account.saved + economics.aside + economics.share * account.bill
 
 

@@ -29,7 +29,7 @@ class SessionRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a pause behind a request may take of the savings of a store.
+    """What a pause after a request may take of the savings of a store.
 
     own: BIT of the session's own savings. lent: BIT of the savings of other sessions.
     until: time from which on the client's own cache entries have expired too.
@@ -45,7 +45,7 @@ NOTHING_DRAWN: Final = Draw(0.0, 0.0, float("-inf"))
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What a pause behind a request may cost beyond the client's own loss, and who pays for it.
+    """What a pause after a request may cost beyond the client's own loss, and who pays for it.
 
     cost: BIT. own: what the session itself saved, less its losses. in_hand: as in `cache_lifetimes.chosen`.
     until: as in `Draw`.

@@ -70,7 +70,7 @@ def deferred_tools(
     *,
     keeps_front: bool = False,
 ) -> tuple[str, ...]:
-    """Return the names of the tools to defer, in the order given; none where the whole does not pay.
+    """Return the names of the tools to defer, in the given order; empty if deferral does not pay as a whole.
 
     tools: the tools that may be deferred, used ones too.
     search: tokens of the tool that searches.
@@ -104,7 +104,7 @@ def _is_warm(session: SessionTools, economics: Economics, now: float | None) -> 
 
 
 def _gains(tools: Sequence[ToolSize], sessions: Sequence[SessionTools], economics: Economics) -> Mapping[str, float]:
-    """Return what deferring each tool is expected to spare, for the tools that enough calls did not use."""
+    """Return the expected saving from deferring each tool that enough calls did not use."""
     uses = Counter(name for one in sessions for name in one.used)
     seen = {one.name: [each for each in sessions if one.name in each.offered and each.calls] for one in tools}
     unused = [one for one in tools if not uses[one.name] and sum(each.calls for each in seen[one.name]) >= LEAST_CALLS]
@@ -123,7 +123,7 @@ def _gains(tools: Sequence[ToolSize], sessions: Sequence[SessionTools], economic
 
 
 def _gain(tool: ToolSize, seen: Sequence[SessionTools], economics: Economics, chance: float, mean: float) -> float:
-    """Return what deferring a tool is expected to spare in a session.
+    """Return the expected saving from deferring a tool in a session.
 
     seen: the sessions that were offered it.
     chance: of a use in the session.
@@ -136,7 +136,7 @@ def _gain(tool: ToolSize, seen: Sequence[SessionTools], economics: Economics, ch
 
 
 def _carrying(economics: Economics, calls: float) -> float:
-    """Return what a token costs that stands in front of a session's prompt: written once, then read."""
+    """Return the cost of a token in front of a session's prompt: written once, then read."""
     return economics.write + economics.read * (calls - 1)
 
 

@@ -2,7 +2,7 @@
 
 Results grow old by the rows of `residency_rules`; `resident_set` keeps them by age. Evictions go in one batch, when the
 prices say that the batch is worth it (`policy.economics.rewrite_cost`). One batch is one rewrite of the window, which
-voids the provider's cache behind the frontier, so batches must be rare.
+voids the provider's cache after the frontier, so batches must be rare.
 
 A group (an assistant message with its results) stays together in the request. Only the content of results is ever
 replaced.
@@ -66,7 +66,7 @@ WEB_SEARCHES: Final = frozenset(("websearch", "web_search", "google_web_search")
 """Tools that search the web, in lower case."""
 
 Thinking: TypeAlias = Literal["kept", "leaves"]
-"""Fate of thinking behind the frontier of an epoch, on models that do not bind thinking to the messages before it."""
+"""Fate of thinking after the frontier of an epoch, on models that do not bind thinking to the messages before it."""
 
 
 @dataclass(frozen=True, slots=True)

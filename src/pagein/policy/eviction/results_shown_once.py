@@ -1,6 +1,6 @@
-"""Results shown once: big outputs that a single request shows, behind its last cache breakpoint.
+"""Results shown once: big outputs that a single request shows, after its last cache breakpoint.
 
-Nothing behind the last breakpoint is written to the cache. So an output there costs no write, and a stub can take its
+Nothing after the last breakpoint is written to the cache. So an output there costs no write, and a stub can take its
 place in the next request without a rewrite. The price: what stands behind the output and stays is written one call later.
 """
 

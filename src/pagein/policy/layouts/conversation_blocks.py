@@ -8,7 +8,7 @@ from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thin
 
 MOST_MARKS: Final = 4
 LOOKBACK: Final = 18
-"""Blocks behind an entry from which a provider still finds it, less the block itself and a margin of one."""
+"""Blocks after an entry from which a provider still finds it, less the block itself and a margin of one."""
 _IMAGE_CHARS: Final = 4800
 
 Count: TypeAlias = Callable[[str], float]

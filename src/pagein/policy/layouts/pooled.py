@@ -2,7 +2,7 @@
 
 Rules of this file
 ------------------
-1. Contents and news stand behind the last message of a request, never between a call and its result.
+1. Contents and news stand after the last message of a request, never between a call and its result.
 2. The final breakpoint is in front of whatever the next request does not repeat.
 """
 

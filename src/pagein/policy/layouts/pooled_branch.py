@@ -80,7 +80,7 @@ class PooledBranch:
         return any(shown.id in objects for shown in self.window.shown)
 
     def told_behind(self, number: int) -> tuple[str, ...]:
-        """Return the texts behind a message: news, then contents. number: of the message, from 1."""
+        """Return the texts after a message: news, then contents. number: of the message, from 1."""
         news, texts = self.window.news.get(str(number)), self.state.walk.texts
         contents = (content_text(one.id, texts[one.version]) for one in self.window.shown if one.behind == number)
         return (*(() if news is None else (news,)), *contents)
@@ -102,7 +102,7 @@ class BranchFold:
         return PooledBranch(PooledRequest(PoolFold(self.session).start()))
 
     def step(self, branch: PooledBranch, body: Body) -> PooledBranch:
-        """Return the state behind an entry."""
+        """Return the state after an entry."""
         if isinstance(body, RequestSent):
             return self._request(branch, body)
         note = body.note if isinstance(body, NoteEntry) else None

@@ -40,7 +40,7 @@ class PooledFold:
     terms: CacheTerms = field(default_factory=CacheTerms)
 
     def step(self, before: PooledRequest, body: Body) -> PooledRequest:
-        """Return the state behind an entry other than a request."""
+        """Return the state after an entry other than a request."""
         walk = self.pools.step(before.walk, body)
         if isinstance(body, MessageEntry):
             edited = before.edited.difference(self._read(before.walk, body.message))
@@ -59,7 +59,7 @@ class PooledFold:
         cold: bool = False,
         prefix: float = 0.0,
     ) -> PooledRequest:
-        """Return the state at a request, behind the entries of the request's messages.
+        """Return the state at a request, after the entries of the request's messages.
 
         conversation: all messages. Those of the last request come first, unchanged.
         texts: the texts of contents, by version; None for those that the messages tell.

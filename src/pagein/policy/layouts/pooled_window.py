@@ -1,6 +1,6 @@
 """The window of the pooled layout: the contents and their places, from request to request.
 
-Contents stand behind the messages after which they became active. A content that is no longer active stays there until
+Contents stand after the messages after which they became active. A content that is no longer active stays there until
 taking it out pays, because everything behind it is then written again. What is shown does not change in between.
 
 Rules of this file
@@ -31,7 +31,7 @@ from pagein.policy.tiers.frozen_order import CacheTerms
 class PooledRules:
     """The choices of the pooled layout.
 
-    content: `kept`: contents stay where they are until taking them out pays. `current`: behind the conversation, in every
+    content: `kept`: contents stay where they are until taking them out pays. `current`: after the conversation, in every
         request, stand exactly the active contents.
     whole_below: results with fewer characters stand whole in the conversation.
     listed: whether the metadata pool lists `all` objects, or only those with a `known` content that no result of a call is.
@@ -250,7 +250,7 @@ def _stands_whole(one: PooledObject, rules: PooledRules) -> bool:
 def _entering(
     before: PooledWindow, pools: PoolState, messages: int, references: Mapping[str, str], rules: PooledRules
 ) -> list[ActiveContent]:
-    """Return the contents that the window has to show: the active ones, and what calls showed since the last request."""
+    """Return the contents for the window: active ones, and those shown by calls since the last request."""
     wanted = list(pools.active)
     if rules.content == "kept":
         known = {one.id for one in wanted}
@@ -287,7 +287,7 @@ def _anew(
 def _placed(
     entering: Iterable[ActiveContent], facts: WindowFacts, behind: int, front: float
 ) -> tuple[ShownContent, ...]:
-    """Place contents behind the last message, what has been unchanged for longest first."""
+    """Place contents after the last message, the longest unchanged first."""
     placed: list[ShownContent] = []
     for one in sorted(entering, key=lambda one: one.since):
         tokens = facts.size(one.id, one.version)
@@ -317,7 +317,7 @@ def _has_changed(one: ShownContent, before: PoolState, now: PoolState) -> bool:
 def _new_lines(
     before: PooledWindow, now: PoolState, rules: PooledRules, messages: int, leaving: Iterable[str]
 ) -> Mapping[str, str]:
-    """Return the metadata lines for the news, by id: of new objects, and of those of which another line was told.
+    """Return the metadata lines for the news, by id: of new objects, and of objects whose line changed.
 
     leaving: objects whose content leaves. While it stood, it told what is known of them.
     """

@@ -110,7 +110,7 @@ class PoolFold:
         return replace(START, folder=folder)
 
     def step(self, walk: PoolWalk, body: Body) -> PoolWalk:
-        """Return the walk behind an entry."""
+        """Return the walk after an entry."""
         if isinstance(body, MessageEntry):
             return self._message(walk, body.message)
         if isinstance(body, NoteEntry):
@@ -123,7 +123,7 @@ class PoolFold:
         return walk
 
     def walk(self, bodies: Iterable[Body], folder: str = "") -> PoolWalk:
-        """Return the walk behind a whole branch."""
+        """Return the walk after a whole branch."""
         walk = self.start(folder)
         for body in bodies:
             walk = self.step(walk, body)
@@ -249,7 +249,7 @@ class PoolFold:
         return _with(walk, list_object(state, object_id))
 
     def _doubt_written(self, walk: PoolWalk, call: ToolCall, known: Collection[str], *, failed: bool) -> PoolWalk:
-        """Take what a shell command changed as unknown, until it is read again.
+        """Treat files changed by a shell command as unknown, until they are read again.
 
         known: paths of which is known what the command did. A deleted file is there again if a command that did not fail
         wrote it.
@@ -262,7 +262,7 @@ class PoolFold:
         return walk
 
     def _name(self, walk: PoolWalk, path: str) -> PoolWalk:
-        """List a file of which an output told the name."""
+        """List a file that an output names."""
         object_id = self.file_id(walk, path)
         known = walk.state.index.get(object_id)
         if known is None or known.deleted:

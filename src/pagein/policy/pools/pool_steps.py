@@ -7,7 +7,7 @@ Rules of this file
 3. Active stays what a recent call showed, what a hand activated lately, and what is pinned. Everything else leaves by
    itself, so the active content is bounded whatever the model does.
 4. What a hand put away comes back when it is read, activated or pinned, and never by itself.
-5. Each change is told once, behind the last message.
+5. Each change is told once, after the last message.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ def is_locked(one: PooledObject) -> bool:
 
 
 def index_object(state: PoolState, found: PooledObject) -> PoolState:
-    """Add what was found of an object to the index.
+    """Add a sighting of an object to the index.
 
     An object that is active in another version shows the new one, or leaves if that has no text.
     """
@@ -155,7 +155,7 @@ def note_call(
     *,
     used: Iterable[str] = (),
 ) -> PoolState:
-    """Make what a call showed active, and let go what is not recent any more.
+    """Activate the objects that a call showed, and deactivate those that are no longer recent.
 
     shown: objects whose content the call showed: its own output, or a file that it read.
     used: objects that it changed. They stay if they are active, and do not become so.
@@ -207,7 +207,7 @@ def count_message(state: PoolState, *, is_answer: bool) -> PoolState:
 
 
 def note_request(state: PoolState) -> PoolState:
-    """Record that a request showed the messages so far. Later news stand behind later messages."""
+    """Record that a request showed the messages so far. Later news stand after later messages."""
     return state if state.ahead else replace(state, ahead=2)
 
 

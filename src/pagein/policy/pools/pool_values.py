@@ -95,10 +95,10 @@ class ActiveContent:
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:
-    """A change of state, to be told at the end of the prompt.
+    """A change of state, to be reported at the end of the prompt.
 
-    behind: number of messages of the conversation before the place where it is told: behind the first message of the user's
-        side that no request showed yet. Later requests tell it there, too. A layout tells it behind all results of an answer.
+    behind: number of messages of the conversation before the place where it is told: after the first message of the user's
+        side that no request showed yet. Later requests tell it there, too. A layout tells it after all results of an answer.
     """
 
     kind: ChangeKind
@@ -150,7 +150,7 @@ class PoolState:
     window: the recent calls, oldest first.
     turn: number of turns so far.
     messages: number of messages of the conversation, since the host last compacted it.
-    ahead: number of messages to come before something can be told: 1 behind an answer, 2 behind a request.
+    ahead: number of messages to come before something can be told: 1 after an answer, 2 after a request.
     changes: number of changes so far.
     news: the changes at each number of messages (as a text).
     """
@@ -180,7 +180,7 @@ class PoolState:
             yield self.epoch.known[self.order[str(place)]]
 
     def news_at(self, messages: int) -> tuple[PoolChange, ...]:
-        """The changes of this epoch that stand behind this number of messages."""
+        """The changes of this epoch that stand after this number of messages."""
         return self.news.get(str(messages), ())
 
     def active_ids(self) -> frozenset[str]:

@@ -6,7 +6,8 @@ Rules of this file
    stays in the window. The test errs on the side of keeping: a command that merely names such a file counts. Of an edit
    or a write only the path counts: its text may be code, in which `x.key` is a field and no file.
 2. Keys are told by their shape (`key_shapes`). A text without the words of any shape costs one look; any other text one
-   more look for each shape with a word in it. Each look is linear in the text.
+   more look for each shape with a word in it, or, if that is much, for all shapes together and then for each that is
+   there. Each look is linear in the text.
 3. The journal holds the message without such text, in this process as in any other: so the state of a branch is the
    same before and after a restart (law 6). In place of the text the journal holds its length, which weights need, and
    its keyed digest, which tells it from other texts.
@@ -29,7 +30,14 @@ from pagein.model.arguments import field_names, texts_in
 from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult, Withheld
 from pagein.model.text_removal import PrivateSpan
-from pagein.policy.privacy.key_shapes import Shape, compile_expression, is_key, words_of_shapes
+from pagein.policy.privacy.key_shapes import (
+    SHAPES,
+    Shape,
+    compile_expression,
+    expressions_of_shapes,
+    is_key,
+    words_of_shapes,
+)
 
 EXCLUDED: Final = (
     ".env*",
@@ -58,6 +66,11 @@ _WORD: Final = re.compile(r"""[^\s"'`\\/=:;,|&<>(){}\[\]]+""")
 _WILD: Final = re.compile(r"\[[^\]]*\]?|[*?]")
 _TELLING: Final = 512
 """Bytes of a value that are examined."""
+_WORTH_ONE_LOOK: Final = 1 << 20
+"""Bytes in all looks for single shapes from which a look for all shapes together comes first.
+
+A large file of program code has words of some ten shapes, and mostly no key.
+"""
 WITHHELD: Final = "[pagein: not kept, as it may show a file that must not be stored]"
 _NO_ARGUMENTS: Final = "{}"
 _DIGITS: Final = 32
@@ -119,12 +132,9 @@ def _is_change_of_files(call: ToolCall) -> bool:
 def keys_in(text: str) -> tuple[PrivateSpan, ...]:
     """Return the spans of the keys in a text, in order, without overlap."""
     raw = text.encode("utf-8", "surrogatepass")
-    words, shapes = words_of_shapes()
-    likely = dict.fromkeys(shapes[place] for place in words.Match(raw) or ())
-    spans = sorted({span for shape in likely for span in _spans(shape, raw)}) if likely else []
     found: list[PrivateSpan] = []
     end = -1
-    for start, stop, name in spans:
+    for start, stop, name in _all_spans(raw):
         if start < end:
             if stop > end:
                 found[-1] = PrivateSpan(found[-1].start, stop, found[-1].shape)
@@ -133,6 +143,19 @@ def keys_in(text: str) -> tuple[PrivateSpan, ...]:
         found.append(PrivateSpan(start, stop, name))
         end = stop
     return tuple(found if len(raw) == len(text) else _in_characters(raw, found))
+
+
+def holds_keys(raw: bytes) -> bool:
+    """Return whether a text, given in UTF-8, has keys."""
+    return bool(_all_spans(raw))
+
+
+def _all_spans(raw: bytes) -> list[tuple[int, int, str]]:
+    words, shapes = words_of_shapes()
+    likely: Collection[Shape] = dict.fromkeys(shapes[place] for place in words.Match(raw) or ())
+    if len(raw) * len(likely) > _WORTH_ONE_LOOK:
+        likely = [SHAPES[place] for place in expressions_of_shapes().Match(raw) or ()]
+    return sorted({span for shape in likely for span in _spans(shape, raw)})
 
 
 def _spans(shape: Shape, raw: bytes) -> Iterator[tuple[int, int, str]]:

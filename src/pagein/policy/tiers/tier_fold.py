@@ -78,7 +78,7 @@ def _fields(value: TierRules | CacheTerms, before: TierRules | CacheTerms) -> di
 
 
 def apply_note(before: Tiers, note: TierNote) -> tuple[Tiers, TierStep]:
-    """The tiers behind a note, and the step that led there.
+    """The tiers after a note, and the step that led there.
 
     Raises BadSetting for a note with choices that this version does not know.
     """

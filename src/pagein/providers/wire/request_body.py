@@ -58,6 +58,7 @@ class WireRequest:
     messages: the decoded messages, one for each item.
     system: prompts outside the messages.
     changed: whether the request differs from `original`.
+    marked: numbers of the messages that may hold a cache breakpoint; None for any.
     """
 
     api: Api
@@ -67,6 +68,7 @@ class WireRequest:
     messages: tuple[Message, ...]
     system: tuple[Message, ...]
     changed: bool = False
+    marked: Collection[int] | None = None
 
     def with_results(self, texts: Mapping[tuple[int, int], str]) -> "WireRequest":
         """Replace the content of some tool results.

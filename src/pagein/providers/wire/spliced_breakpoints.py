@@ -31,7 +31,8 @@ def with_marks(request: WireRequest, changes: Changes) -> WireRequest:
             fields[name] = _blocks(fields.get(name), marks, changes)
         else:
             items[place] = with_field(items[place], "content", partial(_blocks, marks=marks, changes=changes))
-    return replace(request, fields=fields, items=tuple(items), changed=True)
+    marked = None if request.marked is None else {*request.marked, *(place for place in by_message if place >= 0)}
+    return replace(request, fields=fields, items=tuple(items), changed=True, marked=marked)
 
 
 def _blocks(content: bytes | None, marks: Mapping[int, Wire | None], changes: Changes) -> bytes:

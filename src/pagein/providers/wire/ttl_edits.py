@@ -10,6 +10,7 @@ Rules of this file
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from pagein.model.json_text import decode_json, encode_json
@@ -44,11 +45,13 @@ class RequestBreakpoints:
         return len(self.places) + (self.automatic is not None)
 
 
-def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> RequestBreakpoints | None:
+def marks_in(request: WireRequest) -> RequestBreakpoints | None:
     """Find the breakpoints of a request; None for breakpoints inside results, without an address."""
     found: list[tuple[Address, Mapping[str, Any]]] = []
-    places = ((TOOLS, fields.get("tools", b"")), (SYSTEM, fields.get("system", b"")), *enumerate(items))
-    for message, raw in places:
+    fields, items = request.fields, request.items
+    messages = range(len(items)) if request.marked is None else sorted(request.marked)
+    front = ((TOOLS, fields.get("tools", b"")), (SYSTEM, fields.get("system", b"")))
+    for message, raw in chain(front, ((place, items[place]) for place in messages)):
         if _MARK not in raw:
             continue
         for block, value in enumerate(blocks_in(raw)):
@@ -63,11 +66,11 @@ def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> RequestBrea
 
 
 def shorten_ttl(request: WireRequest) -> WireRequest:
-    """Change every one-hour breakpoint behind the prompt prefix to five minutes.
+    """Change every one-hour breakpoint after the prompt prefix to five minutes.
 
     Tools and instructions keep their hour: the next session reads their entries, and it may begin after a pause.
     """
-    marks = marks_in(request.fields, request.items)
+    marks = marks_in(request)
     if marks is None:
         return request
     changed = {
@@ -81,7 +84,7 @@ def shorten_ttl(request: WireRequest) -> WireRequest:
 
 def lengthen_ttl(request: WireRequest) -> WireRequest:
     """Change every five-minute breakpoint of a request to one hour."""
-    marks = marks_in(request.fields, request.items)
+    marks = marks_in(request)
     if marks is None:
         return request
     changed = {place: {**mark, "ttl": _LONG} for place, mark in marks.places if mark.get("ttl") != _LONG}
@@ -98,7 +101,7 @@ def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
     The new breakpoint has the TTL of the next breakpoint after it, which must exist. If four breakpoints are taken, the
     one before the last is dropped, because its entry has expired after a pause.
     """
-    marks = marks_in(request.fields, request.items)
+    marks = marks_in(request)
     place = _last_markable_block(request.items, message)
     if marks is None or place is None or not marks.count or place in dict(marks.places):
         return request
@@ -119,9 +122,9 @@ def split_ttl(request: WireRequest, place: Address) -> WireRequest:
     """Set breakpoints up to a block to one hour, add a breakpoint there, and set later ones to five minutes.
 
     If four breakpoints are taken, the last one in front of the block is dropped: the look-back from the block finds its
-    entry. Returns the same request if there is no such breakpoint, or none behind the block.
+    entry. Returns the same request if there is no such breakpoint, or none after the block.
     """
-    marks = marks_in(request.fields, request.items)
+    marks = marks_in(request)
     if marks is None:
         return request
     ahead = [one for one, _ in marks.places if one < place]
@@ -143,10 +146,10 @@ def split_ttl(request: WireRequest, place: Address) -> WireRequest:
 def move_last_mark(request: WireRequest, place: Address) -> WireRequest:
     """Move the request's last breakpoint to a block, so that the cache is written up to this block and no further.
 
-    Breakpoints behind the block are dropped. Returns the same request if it has no breakpoint of its own in its last
+    Breakpoints after the block are dropped. Returns the same request if it has no breakpoint of its own in its last
     message, or one that the provider places by itself.
     """
-    marks = marks_in(request.fields, request.items)
+    marks = marks_in(request)
     if marks is None or marks.automatic is not None or not marks.places:
         return request
     last, mark = marks.places[-1]
@@ -170,7 +173,8 @@ def keepalive_body(body: bytes, api: Api, behind: Sequence[bytes]) -> bytes | No
     envelope = open_body(body, api)
     if not _can_be_one_token(envelope):
         return None
-    marks = marks_in(envelope.fields, envelope.items)
+    window = WireRequest(api, body, envelope.fields, tuple(envelope.items), (), ())
+    marks = marks_in(window)
     items = [*envelope.items, *behind]
     said = _last_said_block(items)
     if marks is None or not marks.count or not behind or said is None or said[0] != len(items) - 1:

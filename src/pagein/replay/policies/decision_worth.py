@@ -52,7 +52,7 @@ class DecisionStep:
     expected: saving expected by the engine at this moment, BIT.
     bankroll: the bankroll at this moment, BIT.
     unlikely: for each read that left because an edit would hardly quote it, the counts that said so.
-    shown_once: calls with results that stand behind the last cache breakpoint at this call; their stubs follow one call later.
+    shown_once: calls with results that stand after the last cache breakpoint at this call; their stubs follow one call later.
     """
 
     call: int

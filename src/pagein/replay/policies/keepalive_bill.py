@@ -127,7 +127,7 @@ class KeptLedger(Ledger):
         return self._with_split(tuple(Breakpoint(position, marks[-1].ttl) for position in sorted(positions)))
 
     def _place_to_split(self, sized: SizedCall) -> int:
-        """Return the first place behind the model's last answer with few enough tokens after it, 0 without one."""
+        """Return the first place after the model's last answer with few enough tokens after it, 0 without one."""
         most = self._keeping.exposable
         said = said_in(sized, self.recording)
         first = self._position[said[-1][0].ordinal] if said else self._previous_end + 1

@@ -19,6 +19,7 @@ from pagein.policy.economics.cache_lifetimes import ShortRewrite
 from pagein.policy.economics.cache_trust import CacheTrust, has_anchor_held, trust_after
 from pagein.policy.economics.rewrite_cost import Economics, at_risk
 from pagein.policy.economics.savings_reserve import RESERVE
+from pagein.policy.economics.written_parts import NOTHING_WRITTEN
 from pagein.providers.cache_simulator import CacheUsage
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ablation import FULL, planner_settings
@@ -54,11 +55,12 @@ class KeepAlivePagein(PageinPolicy):
         self._rewrite: ShortRewrite | None = None
         self._fresh, self._rewrites = 0.0, False
         self.exposable = 0.0  # tokens at the end of the request about to be sent that may have the short TTL alone
-        self._uncached = 0.0  # tokens behind the last breakpoint of the request
+        self._uncached = 0.0  # tokens after the last breakpoint of the request
         self._model: str | None = None
         self._front = recording.floor[0]
         self.course = Course()
-        self.trust = CacheTrust("holds", "holds")
+        self.trust = CacheTrust("holds", "holds", "holds")
+        self._written = NOTHING_WRITTEN
         planning = planner_settings(name, usual)
         self.reserve = RESERVE if planning.borrows else 0.0
         self.borrows = False  # whether the reserve has decided a cache TTL
@@ -82,6 +84,7 @@ class KeepAlivePagein(PageinPolicy):
         model, self._model = self._model, sized.call.model
         if model not in (None, self._model):  # each model has a cache of its own
             self.lease = cache_keepalive.lease_after_switch(self.lease, self.lifetimes)
+            self._written = NOTHING_WRITTEN
         size, before, at = ledger.window.size, self.lease, sized.call.at
         floor = ledger.recording.floor[0]
         goes_on = before.held > 0 and not sized.opens_segment
@@ -123,6 +126,7 @@ class KeepAlivePagein(PageinPolicy):
             lifetime=expires - self.lease.sent if math.isfinite(usual.lifetime) else usual.lifetime,
             keeps_front=usual.keeps_front and not whole,
             aside=self.lease.saved,
+            sure_from=0.0 if self.trust.renewal == "holds" else self._written.sure_from(now),
         )
 
     @property
@@ -145,6 +149,10 @@ class KeepAlivePagein(PageinPolicy):
             self.lease = cache_keepalive.lease_after_request(before, self.lifetimes, request)
             held = has_anchor_held(before, self.lifetimes, sized.call.at, served.read, front)
             self._learn(held, bridged=bridged)
+            if self._written.shows_renewal(sized.call.at, served.read):
+                self.trust = trust_after(self.trust, "renewal", held=True)
+            ttl = self.lifetimes.short if is_short else self.lifetimes.long
+            self._written = self._written.after(sized.call.at, served.read, served.written, ttl)
             self._was_bridged = False
             self._fresh, self._rewrites = 0.0, False
 
@@ -165,7 +173,7 @@ class KeepAlivePagein(PageinPolicy):
         if is_over and cache_keepalive.is_covered(self.lease, self.lifetimes, in_hand + self.reserve):
             return False
         answer = sum(block.chars for block in answered) / self._ratio
-        # a keep-alive request also writes what stands behind the last breakpoint
+        # a keep-alive request also writes what stands after the last breakpoint
         return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer + self._uncached, self.reserve)
 
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
@@ -173,7 +181,7 @@ class KeepAlivePagein(PageinPolicy):
         self.course.kept_alive.add(sized.call.index)
         self._was_bridged = True
         self.lease = cache_keepalive.lease_after_keepalive(self.lease, self.lifetimes, at, cost)
-        # it wrote the whole prompt to the cache, also what the request showed behind its last breakpoint
+        # it wrote the whole prompt to the cache, also what the request showed after its last breakpoint
         self._session.note(CachedPrefixNote(self.lease.lifetime, kept=len(self.course.kept_alive)))
 
 

@@ -37,7 +37,7 @@ Changes: TypeAlias = dict[int, tuple[tuple[object, ...], Part, float]]
 SLICE_TOKENS = 1500.0
 RECALL_OUTPUT = 60.0
 SUMMARY_TOKENS, SUMMARY_OUTPUT = 2800.0, 2500.0
-SYSTEM_POSITION = 1  # of the breakpoint behind the prompt prefix
+SYSTEM_POSITION = 1  # of the breakpoint after the prompt prefix
 
 
 class Policy(Protocol):
@@ -93,7 +93,7 @@ class Ledger:
         self._previous_end = 0
         self._first_changed = 0  # position of the first block changed since the last request, 0: none
         self._frontier = 0  # position of the frontier breakpoint of the last request, 0: none
-        self._tail = 0  # position of the first block behind the last breakpoint, 0: the breakpoint is at the end
+        self._tail = 0  # position of the first block after the last breakpoint, 0: the breakpoint is at the end
         self._ends: dict[str | None, int] = {}  # by model: the last breakpoint of its last request, if blocks follow
         self._told = 0  # position of the note about evicted turns, 0: none
         self._rewritten = 0  # end position of the last rewritten request, 0: none

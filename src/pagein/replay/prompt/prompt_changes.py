@@ -92,7 +92,7 @@ class Hide:
     finished: thinking after the first evicted block and before the call of this index is removed; 0: none.
     gone: blocks evicted with whole turns.
     is_uncached: whether the prompt up to the last cache breakpoint of the request before stays as it was.
-    tail: position of the first block behind this request's last cache breakpoint; 0: the breakpoint is at the end.
+    tail: position of the first block after this request's last cache breakpoint; 0: the breakpoint is at the end.
     """
 
     stubs: Sequence[tuple[Removable, float]] = ()

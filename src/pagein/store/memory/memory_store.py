@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 
+from pagein.errors import StoreError
 from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
@@ -79,6 +80,9 @@ class MemoryStore(MemoryBlobs):
     def additional(self, version: Version, name: str) -> Value:
         return value_of(self.get(version.additional[name])) if name in version.additional else None
 
+    def load(self, names: Sequence[ContentHash]) -> Sequence[bytes | StoreError]:
+        return [self._one(name) for name in names]
+
     def resolve(self, reference: Reference) -> Resolution | UnresolvedReference:
         return resolve_reference(self, self._by_hash, reference)
 
@@ -100,6 +104,12 @@ class MemoryStore(MemoryBlobs):
 
     def contents(self) -> Iterator[ContentHash]:
         return iter(sorted(set().union(*(version.contents for version in self._log))))
+
+    def _one(self, name: ContentHash) -> bytes | StoreError:
+        try:
+            return self.get(name)
+        except StoreError as problem:
+            return problem
 
     def _newest(self, object_id: str) -> Version | None:
         history = self._history.get(object_id)

@@ -9,7 +9,8 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED
 from pagein.model.search_query import CONTENT, METADATA
 from pagein.store.search.shelves import Loaded, Newest, ShelfItem
-from pagein.store.search.sql_shelf import blobs_in, database_of, placeholders
+from pagein.store.search.sql_shelf import database_of, placeholders
+from pagein.store.sql.blob_batches import load_blobs
 from pagein.store.sql.sql_blobs import hash_of_name
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, SqlDatabase
@@ -53,7 +54,7 @@ class PagedShelf:
         return found
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
-        return blobs_in(self._database, names)
+        return load_blobs(self._database, names)
 
     def mark(self, place: int) -> str:
         with self._database.open_reader() as rows:

@@ -152,17 +152,11 @@ class VersionShelf:
         return {one.id: Newest(one.sequence, one.deleted, pages_in(one.record)) for one in found if one is not None}
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
-        return [self._one(name) for name in names]
+        return self._store.load(names)
 
     def mark(self, place: int) -> str:
         found = self._store.log(place - 1, 1) if place > 0 else ()
         return found[0].object_hash.hex if found and found[0].sequence == place else ""
-
-    def _one(self, name: ContentHash) -> bytes | StoreError:
-        try:
-            return self._store.get(name)
-        except StoreError as problem:
-            return problem
 
     def _item(self, version: Version) -> ShelfItem:
         number, record = version.number, version.record

@@ -3,20 +3,16 @@
 Gives the same items as `VersionShelf` on the same store, without building a `Version` per row and loading each content separately.
 """
 
-import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-import zstandard
-
-from pagein.errors import DamagedBlob, MissingBlob, StoreError
+from pagein.errors import DamagedBlob, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.version_hash import object_hash_of
 from pagein.store.search.shelves import CHAT, Loaded, Newest, ShelfItem, pages_in, shelf_item, unreadable
-from pagein.store.sql.packed_bytes import AS_IT_IS, MEMBER, PINNED, ZSTD, unpack
+from pagein.store.sql.blob_batches import load_blobs
 from pagein.store.sql.packed_records import unpack_record
-from pagein.store.sql.sql_blobs import hash_of_name, raw
-from pagein.store.sql.sql_bundles import BLOBS, DATA, load_bundle, members_of
+from pagein.store.sql.sql_blobs import hash_of_name
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, decode_text, encode_text
 from pagein.store.sql.sql_versions import SESSION, with_records
@@ -32,7 +28,6 @@ _VERSIONS: Final = f"""SELECT {_COLUMNS}, earlier.sequence, earlier.record FROM 
     JOIN document ON document.number = version.document
     LEFT JOIN version AS earlier ON document.type = '{CHAT}' AND earlier.document = version.document
       AND earlier.number = version.number - 1"""  # noqa: S608 -- constants
-_BLOB: Final = f"blob.number, hash, codec, {DATA}, base"
 
 
 class SqlShelf:
@@ -81,7 +76,7 @@ class SqlShelf:
         return found
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
-        return blobs_in(self._database, names)
+        return load_blobs(self._database, names)
 
     def mark(self, place: int) -> str:
         with self._database.open_reader() as rows:
@@ -106,20 +101,6 @@ def database_of(store: SqlObjects) -> SqlDatabase:
     return database
 
 
-def blobs_in(database: SqlDatabase, names: Sequence[ContentHash]) -> Loaded:
-    """Return the blobs under these hashes, loaded in bulk together with their delta bases.
-
-    A failure in place of an unreadable blob.
-    """
-    kept_names = [raw(name) for name in names]
-    with database.open_reader() as rows:
-        blobs = {row[0]: row for row in _fetch_rows(rows, "hash", list(dict.fromkeys(kept_names)))}
-        _with_bases(rows, blobs)
-    by_name = {bytes(row[1]): row[0] for row in blobs.values()}
-    contents = _members(database, blobs.values())
-    return [_content(name, by_name.get(key), blobs, contents) for name, key in zip(names, kept_names, strict=True)]
-
-
 def _proven(row: Row) -> ShelfItem:
     sequence, number, at, chars, stored, session, name, _, stored_before = row
     try:
@@ -134,98 +115,6 @@ def _proven(row: Row) -> ShelfItem:
     return shelf_item((sequence, number, at, chars, record, None if session is None else decode_text(session)), before)
 
 
-def _fetch_rows(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:
-    for start in range(0, len(values), _AT_ONCE):
-        some = values[start : start + _AT_ONCE]
-        query = f"SELECT {_BLOB} FROM {BLOBS} WHERE blob.{column} IN ({placeholders(some)})"  # noqa: S608 -- constants
-        yield from rows.execute(query, some).fetchall()
-
-
 def placeholders(values: Sequence[object]) -> str:
     """Return a question mark for each value."""
     return ", ".join("?" * len(values))
-
-
-def _members(database: SqlDatabase, blobs: Iterable[Row]) -> dict[int, bytes | DamagedBlob]:
-    """Return the contents of blobs that are in bundles, by number. One bundle is in memory at a time: bundles are large."""
-    places: dict[int, list[tuple[int, int, bytes]]] = {}
-    for number, _, codec, place, base in blobs:
-        if codec in (MEMBER, PINNED) and base is not None:
-            places.setdefault(base, []).append((number, codec, place))
-    contents: dict[int, bytes | DamagedBlob] = {}
-    for bundle, members in sorted(places.items()):
-        with database.open_reader() as rows:
-            try:
-                contents |= members_of(rows, load_bundle(rows, bundle), members)
-                continue
-            except DamagedBlob as problem:
-                contents |= {number: problem for number, _, _ in members}
-            again = list(_fetch_rows(rows, "number", [number for number, _, _ in members]))
-        # the bundle was dissolved since: its members are alone
-        contents |= {
-            number: _unpack_or_damage(codec, data, None) for number, _, codec, data, base in again if base is None
-        }
-    return contents
-
-
-def _with_bases(rows: Rows, blobs: dict[int, Row]) -> None:
-    """Add the delta bases of these blobs, and the bases of the bases, without bundles."""
-    missing = _bases(blobs.values()) - blobs.keys()
-    while missing:
-        found = {row[0]: row for row in _fetch_rows(rows, "number", sorted(missing))}
-        blobs.update(found)
-        missing = _bases(found.values()) - blobs.keys()
-
-
-def _bases(blobs: Iterable[Row]) -> set[int]:
-    return {base for _, _, codec, _, base in blobs if base is not None and codec not in (MEMBER, PINNED)}
-
-
-def _content(
-    name: ContentHash, number: int | None, blobs: dict[int, Row], contents: dict[int, bytes | DamagedBlob]
-) -> bytes | StoreError:
-    if number is None:
-        return MissingBlob(f"the store has nothing under {name}")
-    if blobs[number][4] is None:
-        contents[number] = _unpack_or_damage(blobs[number][2], blobs[number][3], None)
-    chain: list[int] = []
-    at: int | None = number
-    while at is not None and at not in contents and at in blobs and len(chain) <= len(blobs):
-        chain.append(at)
-        at = blobs[at][4]
-    for below in reversed(chain):
-        _, _, codec, data, base = blobs[below]
-        contents[below] = _unpack_or_damage(codec, data, None if base is None else contents.get(base))
-    content = contents[number]
-    if isinstance(content, DamagedBlob):
-        return DamagedBlob(f"the bytes under {name} cannot be unpacked: {content}")
-    # compressed bytes are verified by their checksum; a full search has no time for a second verification
-    if blobs[number][2] in (AS_IT_IS, MEMBER, PINNED) and ContentHash.of(content) != name:
-        return DamagedBlob(f"the bytes under {name} are not the ones that were stored")
-    return content
-
-
-_mine: Final = threading.local()
-
-
-def _unpack_or_damage(codec: int, data: bytes, base: bytes | DamagedBlob | None) -> bytes | DamagedBlob:
-    if isinstance(base, DamagedBlob):
-        return base
-    try:
-        return _unpacked_alone(bytes(data)) if codec == ZSTD else unpack(codec, bytes(data), base)
-    except DamagedBlob as problem:
-        return problem
-
-
-def _unpacked_alone(data: bytes) -> bytes:
-    """Unpack bytes compressed without a base, with a decompressor per thread.
-
-    Creating a decompressor costs half of the work.
-    """
-    if not hasattr(_mine, "decompressor"):
-        _mine.decompressor = zstandard.ZstdDecompressor()
-    try:
-        content: bytes = _mine.decompressor.decompress(data, max_output_size=0)
-    except (zstandard.ZstdError, MemoryError):
-        return unpack(ZSTD, data)  # raises with the reason
-    return content

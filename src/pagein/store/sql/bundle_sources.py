@@ -38,7 +38,8 @@ _NAME: Final = struct.Struct(">BQ")
 _MARK: Final = re.compile(rb"\x01(.{32})", re.DOTALL)
 _ARGUMENTS: Final = b'"arguments":"'
 _END_OF_ARGUMENTS: Final = b'"}'
-_LINE_NUMBER: Final = re.compile(rb"\n *[0-9]+(?:\xe2\x86\x92|[\t:|])")
+# possessive: spaces, digits and what follows have no character in common, so going back finds nothing
+_LINE_NUMBER: Final = re.compile(rb"\n *+[0-9]++(?:\xe2\x86\x92|[\t:|])")
 _AT_HAND: Final = 4
 _AT_ONCE: Final = 500
 _PACKED: Final = {
@@ -123,7 +124,7 @@ def unpack_with_sources(rows: Rows, data: bytes) -> bytes:
 def _told(kind: int, packed: bytes) -> bytes:
     """Return what a source tells. Kept for a while: neighbours have the same sources. Raises DamagedBlob."""
     if kind == TEXTS:
-        return _LINE_NUMBER.sub(b"\n", unpack(BUNDLE, packed))
+        return _LINE_NUMBER.sub(b"\n", unpack(ZSTD, packed))
     lines = unpack(ZSTD, packed)
     arguments = b"".join(one.partition(_END_OF_ARGUMENTS)[0] for one in lines.split(_ARGUMENTS)[1:])
     return arguments.replace(b'\\"', b'"').replace(b"\\\\", b"\\") + lines

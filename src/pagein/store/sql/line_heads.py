@@ -5,7 +5,7 @@ Rules of this file
 1. The short form of a head is the byte 2, three bytes of a checksum of the head, and the distance to the row of the parent. JSON has no
    byte 2, so a line with its head in full is told by its first byte.
 2. The distance is 0 if the head has no parent. A parent counts if it is an entry of the same session, less than 256 rows before, in the
-   same segment; another one stays in the line, behind the head.
+   same segment; another one stays in the line, after the head.
 3. A line whose head cannot be made again is damaged: the checksum shows an id that changed.
 4. Before an entry goes without its session, the lines of its segment get their heads again (`sql_lines.free_heads`).
 """

@@ -58,7 +58,7 @@ QUICKLY: Final = 9
 SLOWLY: Final = 17
 """A level for what is compressed outside of a transaction: a sixteenth smaller than `QUICKLY`, in eleven times as long."""
 _LEVEL_WITH_BASE: Final = 12
-_BUNDLES_AT_HAND: Final = 32  # about 1.5 MB each: the history of a file of 149 versions reads some 40
+_BUNDLES_AT_HAND: Final = 12
 _WINDOW_OF_SOURCES: Final = 24
 # with a base that contains nearly all of the content, a higher level is hardly slower
 _LEVEL_OF_DIFFERENCES: Final = 9

@@ -8,6 +8,7 @@ Rules of this file
 3. Before a version is removed or changed, the bundles with marks of it are dissolved (`sql_bundles.free_pins`).
 """
 
+import contextlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +18,11 @@ from pagein.errors import CallerError, DamagedBlob
 from pagein.model.names import ContentHash
 from pagein.model.references import Pin, Reference
 from pagein.model.values import canonical, parse_value
+from pagein.model.version_hash import object_hash_of, pinned_hashes_of
 from pagein.model.versions import Version
-from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
-from pagein.store.sql.sql_versions import select_versions, version_in
+from pagein.store.sql.packed_records import unpack_record
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
+from pagein.store.sql.sql_versions import CHARS, OBJECT_HASH, RECORD, select_versions
 
 PIN: Final = re.compile(r'"id":"(?:[^"\\]|\\.)*","pin":\{[^{}]*\}')
 """The part of a reference's canonical form that a pin decides."""
@@ -56,9 +59,22 @@ class ShortContents:
 
 def note_pin(version: Version) -> None:
     """Remember the hashes of a version, which the next references to it are compared with."""
+    _put_pin(version.object_hash, version.metadata_view_hash, version.content_hash)
+
+
+def _put_pin(name: ContentHash, view: ContentHash, content: ContentHash | None) -> None:
     if len(_pins) >= _PINS:
         _pins.clear()
-    _pins[version.object_hash] = version.metadata_view_hash, version.content_hash
+    _pins[name] = view, content
+
+
+def _note_row(row: Row) -> None:
+    """Remember the hashes of the version in a row, with its record, unless the record is not the one that was stored."""
+    with contextlib.suppress(CallerError, DamagedBlob):
+        record = unpack_record(row[RECORD])
+        name = object_hash_of(record)
+        if name.hex == bytes(row[OBJECT_HASH]).hex():
+            _put_pin(name, *pinned_hashes_of(record, row[CHARS]))
 
 
 def pinned_hashes(rows: Rows, name: ContentHash, sequence: int) -> tuple[ContentHash, ContentHash | None] | None:
@@ -67,10 +83,8 @@ def pinned_hashes(rows: Rows, name: ContentHash, sequence: int) -> tuple[Content
     name: its object hash
     """
     if name not in _pins:
-        try:
-            note_pin(version_in(select_versions(rows, "sequence = ?", (sequence,))[0]))
-        except (DamagedBlob, IndexError):
-            return None
+        for row in select_versions(rows, "sequence = ?", (sequence,)):
+            _note_row(row)
     return _pins.get(name)
 
 
@@ -142,10 +156,7 @@ def _note_pins(rows: Rows, sequences: Collection[int]) -> None:
     for first in range(0, len(wanted), _AT_ONCE):
         some = wanted[first : first + _AT_ONCE]
         for row in select_versions(rows, f"sequence IN ({', '.join('?' * len(some))})", some):
-            try:
-                note_pin(version_in(row))
-            except DamagedBlob:
-                continue
+            _note_row(row)
 
 
 def _stored_version(rows: Rows, pin: bytes) -> int | None:

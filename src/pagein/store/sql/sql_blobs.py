@@ -19,6 +19,7 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erased_texts import ErasedTexts
+from pagein.store.sql.blob_batches import load_blobs
 from pagein.store.sql.bundle_sources import likely_sources
 from pagein.store.sql.packed_bytes import (
     BUNDLE,
@@ -36,13 +37,13 @@ from pagein.store.sql.pinned_texts import shorten_contents
 from pagein.store.sql.sql_bundles import (
     BLOBS,
     DATA,
-    LARGEST,
     bundle_of,
     dissolve_bundle,
     free_older,
     load_member,
     put_bundle,
     waiting_contents,
+    waits_for_bundle,
 )
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, plain
 
@@ -97,6 +98,9 @@ class SqlBlobs:
     def get(self, name: ContentHash) -> bytes:
         with self._database.open_reader() as rows:
             return load_blob(rows, name)
+
+    def load(self, names: Sequence[ContentHash]) -> Sequence[bytes | StoreError]:
+        return load_blobs(self._database, names)
 
     def has(self, name: ContentHash) -> bool:
         with self._database.open_reader() as rows:
@@ -194,10 +198,13 @@ def put_blob(
     base: ContentHash | None = None,
     name: ContentHash | None = None,
     packed: PackedBytes | None = None,
+    *,
+    stays: bool = False,
 ) -> ContentHash:
     """Store bytes, as a delta if there is a base and the delta is much smaller.
 
     name: hash of the bytes; None to compute it. packed: what `pack` gave for the bytes; None to pack them.
+    stays: never to be bundled: they are read without their neighbours.
     """
     name = name or ContentHash.of(content)
     try:
@@ -207,13 +214,12 @@ def put_blob(
         codec, data = packed or pack(content) if data_of_base is None else pack_against(content, data_of_base)
         if codec != DIFFERENCE:
             number, depth = None, 0
-        waits = 0 < len(data) < LARGEST
+        waits = not stays and waits_for_bundle(data)
         rows.execute(
             "INSERT INTO blob(hash, codec, data, base, depth) VALUES(?, ?, ?, ?, ?)",
             (raw(name), codec, NO_PLACE if waits else data, number, depth),
         )
-        if waits:
-            rows.execute(_WAIT, (len(data), data, raw(name)))
+        _put_waiting(rows, name, data if waits else None)
     except DamagedBlob:
         _heal(rows, name, content)
     return name
@@ -228,15 +234,20 @@ def _heal(rows: Rows, name: ContentHash, content: bytes) -> None:
 def store_alone(rows: Rows, name: ContentHash, content: bytes) -> None:
     """Store the bytes of a blob that is no member, without a base."""
     codec, data = pack(content)
-    waits = 0 < len(data) < LARGEST
+    waits = waits_for_bundle(data)
     rows.execute(
         "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?",
         (codec, NO_PLACE if waits else data, raw(name)),
     )
-    if waits:
-        rows.execute(_WAIT, (len(data), data, raw(name)))
-    else:
+    _put_waiting(rows, name, data if waits else None)
+
+
+def _put_waiting(rows: Rows, name: ContentHash, data: bytes | None) -> None:
+    """Store the bytes of a blob that waits for a bundle; None if it does not."""
+    if data is None:
         rows.execute("DELETE FROM alone WHERE number = (SELECT number FROM blob WHERE hash = ?)", (raw(name),))
+    else:
+        rows.execute(_WAIT, (len(data), data, raw(name)))
 
 
 def free_member(rows: Rows, name: ContentHash) -> None:

@@ -4,7 +4,7 @@ Rules of this file
 ------------------
 1. A bundle is a blob by itself, and the base of its members (`packed_bytes.MEMBER`). It is no content of anybody: it is not listed, not
    exported, and not collected while it has members.
-2. Blobs are bundled later, outside of the path of a call; never large ones. What is slow, reading and compressing, is done before the
+2. Blobs are bundled later, outside of the path of a call; never large ones, nor the smallest. What is slow, reading and compressing, is done before the
    transaction, which then stores the bundle only if its blobs are as they were. Until then, their bytes are in a table of their own, `alone`:
    rows of `blob` that shrank would leave holes that nothing fills.
 3. A delta is bundled as the whole content. The bundle compresses it against its neighbours, and what has a long match is read fast.
@@ -51,7 +51,9 @@ from pagein.store.sql.sql_rows import Rows
 DATA: Final = "CASE WHEN length(blob.data) = 8 THEN coalesce(alone.packed, blob.data) ELSE blob.data END"
 """The packed bytes of a blob, in `BLOBS`."""
 BLOBS: Final = "blob LEFT JOIN alone ON alone.number = blob.number"
-LARGEST: Final = 1 << 18
+_SMALLEST: Final = 17
+"""Stored bytes up to which a blob stays in its row: its place in a bundle would take as much, and reading it 40,000 times as much."""
+_LARGEST: Final = 1 << 18
 """Stored bytes from which a blob stays alone."""
 _SIZE: Final = 1 << 22
 """Bytes of the contents of a bundle: more would be smaller, but a single blob would take longer to read."""
@@ -85,6 +87,11 @@ class BlobBundle:
     members: Sequence[tuple[int, bytes]]
     contents: ShortContents
     sources: Sequence[BundleSource] = ()
+
+
+def waits_for_bundle(packed: bytes) -> bool:
+    """Return whether a blob with these stored bytes is to be bundled."""
+    return _SMALLEST <= len(packed) < _LARGEST
 
 
 def waiting_contents(rows: Rows, load: Callable[[int], bytes], *, rest: bool = False) -> dict[int, bytes]:
@@ -235,6 +242,9 @@ def dissolve_bundle(rows: Rows, bundle: int) -> None:
     for number, content in members_of(rows, whole, rows.execute(query, (bundle, MEMBER, PINNED)).fetchall()).items():
         # damaged as before, and found by its hash
         codec, data = (AS_IT_IS, NO_PLACE) if isinstance(content, DamagedBlob) else pack(content)
-        rows.execute("UPDATE blob SET codec = ?, data = ?, base = NULL WHERE number = ?", (codec, NO_PLACE, number))
-        rows.execute(_WAIT, (number, len(data), data))
+        waits = waits_for_bundle(data)
+        kept = NO_PLACE if waits else data
+        rows.execute("UPDATE blob SET codec = ?, data = ?, base = NULL WHERE number = ?", (codec, kept, number))
+        if waits:
+            rows.execute(_WAIT, (number, len(data), data))
     rows.execute("DELETE FROM blob WHERE number = ?", (bundle,))

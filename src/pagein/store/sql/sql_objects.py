@@ -56,6 +56,8 @@ from pagein.store.sql.target_keys import target_key
 _STEP: Final = 16
 """Distance of delta bases: every 16th version is a delta against the 16th version before it, so that delta chains stay short."""
 _AT_ONCE: Final = 500
+_READ_ALONE: Final = frozenset({"user"})
+"""Types of objects whose contents stay out of bundles. Histories and lists show the words of many turns, each a bundle apart."""
 _RECORDS: Final = "SELECT sequence, content_hash, record FROM version WHERE sequence > ? ORDER BY sequence LIMIT ?"
 _NUMBER, _AT = 1, 2
 """Places of these columns in a row of a version."""
@@ -362,6 +364,8 @@ def _base_of(rows: Rows, current: Version | None, number: int) -> Version | None
 
 def _put_content(rows: Rows, sealed: SealedDraft, base: Version | None) -> None:
     if sealed.content is not None:
-        put_blob(rows, sealed.content, None if base is None else base.content_hash)
+        put_blob(
+            rows, sealed.content, None if base is None else base.content_hash, stays=sealed.draft.type in _READ_ALONE
+        )
     for name, data in sealed.additional:
         put_blob(rows, data, None if base is None else base.additional.get(name))

@@ -12,6 +12,7 @@ Rules of this file
 import contextlib
 import itertools
 import struct
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -74,15 +75,16 @@ class Segments:
     def load(self, rows: Rows, numbers: Iterable[int]) -> dict[int, bytes]:
         """Return the texts of rows, as far as they are stored and readable."""
         found: dict[int, bytes] = {}
-        texts: Mapping[int, bytes] = {}
+        texts: _JoinedTexts | Mapping[int, bytes] = {}
         last = -1
         for number in sorted(set(numbers)):
             if number > last:
                 segment = self._around(rows, number)
                 last = number if segment is None else int(segment[1])
                 texts = {} if segment is None else self._readable(segment)
-            if number in texts:
-                found[number] = texts[number]
+            text = texts.get(number)
+            if text is not None:
+                found[number] = text
         return found
 
     def drop(self, rows: Rows, numbers: Iterable[int]) -> None:
@@ -184,11 +186,11 @@ class Segments:
 
     def _texts(self, segment: Row) -> Mapping[int, bytes]:
         first, _, count, data = segment
-        return {int(first): self.unpack_one(bytes(data))} if count == 1 else _parts(bytes(data))
+        return {int(first): self.unpack_one(bytes(data))} if count == 1 else _joined_texts(bytes(data)).all()
 
-    def _readable(self, segment: Row) -> Mapping[int, bytes]:
+    def _readable(self, segment: Row) -> "_JoinedTexts | Mapping[int, bytes]":
         try:
-            return self._texts(segment)
+            return self._texts(segment) if segment[2] == 1 else _joined_texts(bytes(segment[3]))
         except DamagedBlob:
             return {}
 
@@ -218,8 +220,29 @@ def join_texts(texts: Mapping[int, bytes], level: int = QUICKLY) -> bytes:
     return packed
 
 
+@dataclass(frozen=True, slots=True)
+class _JoinedTexts:
+    """The unpacked texts of a segment. Most readers want a few of a thousand, so none is copied before it is asked for.
+
+    numbers: of the texts, ascending. ends: where each text ends, behind the end of what is before the texts.
+    """
+
+    whole: bytes
+    numbers: Sequence[int]
+    ends: Sequence[int]
+
+    def get(self, number: int) -> bytes | None:
+        at = bisect_left(self.numbers, number)
+        is_there = at < len(self.numbers) and self.numbers[at] == number
+        return self.whole[self.ends[at] : self.ends[at + 1]] if is_there else None
+
+    def all(self) -> dict[int, bytes]:
+        bounds = zip(self.numbers, self.ends[:-1], self.ends[1:], strict=True)
+        return {number: self.whole[begin:end] for number, begin, end in bounds}
+
+
 @lru_cache(maxsize=_AT_HAND)
-def _parts(data: bytes) -> Mapping[int, bytes]:
+def _joined_texts(data: bytes) -> _JoinedTexts:
     """Return the texts of a segment. Kept for a while: neighbours are read one after the other. Raises DamagedBlob."""
     whole = unpack(ZSTD, data)
     try:
@@ -228,7 +251,9 @@ def _parts(data: bytes) -> Mapping[int, bytes]:
         parts: Sequence[tuple[int, int]] = list(_PART.iter_unpack(whole[_COUNT.size : start]))
     except struct.error as problem:
         raise DamagedBlob("a segment does not say what is in it") from problem
-    ends = list(itertools.accumulate((length for _, length in parts), initial=start))
-    if len(parts) != count or ends[-1] != len(whole):
+    if len(parts) != count:
         raise DamagedBlob("a segment does not hold what it says")
-    return {number: whole[begin:end] for (number, _), begin, end in zip(parts, ends[:-1], ends[1:], strict=True)}
+    ends = list(itertools.accumulate((length for _, length in parts), initial=start))
+    if ends[-1] != len(whole):
+        raise DamagedBlob("a segment does not hold what it says")
+    return _JoinedTexts(whole, [number for number, _ in parts], ends)

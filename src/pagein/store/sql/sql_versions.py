@@ -21,8 +21,8 @@ VERSION: Final = f"sequence, version.number, at, object_hash, chars, record, wri
 """The columns of a version."""
 IN_SEGMENT: Final = b""
 """What a version has in place of its record while that is in a segment."""
-RECORD: Final = VERSION.split(", ").index("record")
-"""The place of the record in a row of a version."""
+OBJECT_HASH, CHARS, RECORD = (VERSION.split(", ").index(name) for name in ("object_hash", "chars", "record"))
+"""The places of these columns in a row of a version."""
 _AT_ONCE: Final = 500
 _WITH_SESSION: Final = "SELECT sequence, session FROM version WHERE session IS NOT NULL ORDER BY sequence LIMIT ?"
 _IN_FULL: Final = (

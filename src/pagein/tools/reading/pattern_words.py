@@ -39,7 +39,7 @@ def nothing_found(
 
 
 def behind_the_last(call: ReadCall, shown: str, matches: int) -> ReadRefusal:
-    """Return the refusal of an offset behind the last place."""
+    """Return the refusal of an offset after the last place."""
     again = next_read("snippet", shown, pattern=call.asked.pattern)
     why = f"Match {call.asked.offset} is behind the last of {count_of(matches, 'match', 'matches')}."
     return ReadRefusal("OUT_OF_RANGE", why, (again,))
@@ -55,7 +55,7 @@ def results_cut(call: ReadCall, room: AnswerRoom, *, is_more: bool) -> set[Cut]:
 
 
 def further_places(shown: int, total: int) -> str:
-    """Return the words about the way on behind a place; "" behind the last place."""
+    """Return the words about the way on after a place; "" after the last place."""
     return f". Use offset={shown + 1} for more" if shown < total else ""
 
 

@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. Places are of bytes, and lines end at line feeds, so that byte order marks, CRLF and unusual line separators change nothing.
-2. A definition itself begins behind its decorators and attributes, also where the grammar puts these into it.
+2. A definition itself begins after its decorators and attributes, also where the grammar puts these into it.
 3. Variables count only at the level of modules and types. Definitions inside a function are local to it.
 4. A syntax error loses only the symbols that it covers, and is reported.
 """

@@ -73,7 +73,7 @@ class MessagesReader:
         """Return the reply read so far."""
         blocks = [self._block(index) for index in sorted(self.blocks)]
         usage = usage_from(self.usage) if self.usage else None
-        # behind each result of a tool of the provider the model reads the prompt again, and the usage at the end is the sum
+        # after each result of a tool of the provider the model reads the prompt again, and the usage at the end is the sum
         is_sum = bool(self.began) and any(one.get("type") == "server_tool_use" for one in blocks)
         first = replace(usage_from(self.began), output=usage.output) if is_sum and usage is not None else None
         return ModelReply(

@@ -28,7 +28,7 @@ def _definition_of(function: Json) -> Json:
 
 
 def offered(tools: bytes, more: Sequence[bytes]) -> bytes:
-    """Add functions behind the client's own; in a tool of their own if the client has none."""
+    """Add functions after the client's own; in a tool of their own if the client has none."""
     items = array_items(tools, "tools")
     for place, item in enumerate(items):
         if isinstance(parse_item(item).get(_FUNCTIONS), list):
