@@ -77,8 +77,8 @@ def test_an_entry_costs_few_statements_whatever_was_stored_before(store: SqliteU
     store._database = counts  # type: ignore[assignment]
     dice = random.Random(3)  # noqa: S311 - not for secrets
     indexer, costs = Indexer(store), list[tuple[float, float]]()
-    told = tell(store, [SessionStory("a", dice)], dice, 400)
-    for steps in (100, 100, 200):
+    told = tell(store, [SessionStory("a", dice)], dice, 120)
+    for steps in (40, 80):
         before, last = (counts.statements, counts.waits), store.last_place()
         for _ in itertools.islice(told, steps):
             indexer.catch_up()
