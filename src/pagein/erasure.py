@@ -155,7 +155,7 @@ def forget_session(
         Indexer(store).drop(store)
         told = store.retell_session(session, key)
         _begin_anew(store, told)
-        needed = set(store.contents()).union(one.content for one in store.paged_objects())
+        needed = set(store.contents()[0]).union(one.content for one in store.paged_objects())
         named: set[str] = set()
         for line in store.journal_lines():
             needed.update(line.texts)

@@ -2,6 +2,7 @@
 changes.
 """
 
+import asyncio
 import contextlib
 import itertools
 import os
@@ -21,7 +22,9 @@ from tests.gateway.upstreams import run
 
 from pagein import wiring
 from pagein.simulator import SimulatedProvider
+from pagein.store.postgres.postgres_database import PostgresDatabase
 
+_NUMBERS = itertools.count()
 _DELAYS = (0.0, 0.03, 0.07, 0.12)
 """Seconds after which each request is cut short by a death."""
 
@@ -29,7 +32,7 @@ _DELAYS = (0.0, 0.03, 0.07, 0.12)
 @contextmanager
 def database(server: str) -> Iterator[str]:
     """A database of its own on this server."""
-    name = f"gateways_{os.getpid()}"
+    name = f"gateways_{os.getpid()}_{next(_NUMBERS)}"
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f'CREATE DATABASE "{name}"')
         parts = psycopg.conninfo.conninfo_to_dict(server)
@@ -84,3 +87,53 @@ def test_gateways_work_without_their_database(tmp_path: Path) -> None:
         for turns in range(2):
             assert run(sent(url, conversation(turns)))[0] == 200
             assert provider.requests[-1].body["messages"] == conversation(turns)["messages"]
+
+
+def _said(folder: Path) -> str:
+    """What the gateway told in its log of operations."""
+    return (folder / "gateway.jsonl").read_text()
+
+
+async def _talk(url: str, name: str, turns: int) -> list[int]:
+    return [(await sent(url, conversation(turn, name)))[0] for turn in range(turns)]
+
+
+async def _talk_at_once(urls: list[str], sessions: int, turns: int) -> list[list[int]]:
+    talks = [_talk(url, f"task {number} at {url}", turns) for url in urls for number in range(sessions)]
+    return await asyncio.gather(*talks)
+
+
+def test_two_gateways_under_load_meet_no_lock_timeout(postgres: str, tmp_path: Path) -> None:
+    """Three sessions at once through each: their writers queue for one lock, and none waits so long that its agent goes without."""
+    folders = [tmp_path / name for name in ("one", "other")]
+    with SimulatedProvider() as provider, database(postgres) as address, ExitStack() as stack:
+        urls: list[str] = []
+        for folder in folders:
+            folder.mkdir()
+            process = gateway_process(provider.url, folder, "--store", address, "--budget", "20")
+            urls.append(stack.enter_context(process)[0])
+        answers = run(_talk_at_once(urls, 3, 6))
+        assert answers == [[200] * 6] * 6
+        assert [record.refused for record in provider.requests if record.refused] == []
+    for folder in folders:
+        assert "lock timeout" not in _said(folder)
+        assert "others are at work" not in _said(folder)
+
+
+def test_a_gateway_that_cannot_have_the_lock_sends_what_its_client_sent_and_says_so(
+    postgres: str, tmp_path: Path
+) -> None:
+    with (
+        SimulatedProvider() as provider,
+        database(postgres) as address,
+        gateway_process(provider.url, tmp_path, "--store", address, "--budget", "2") as (url, _),
+        psycopg.connect(address, autocommit=True) as other,
+    ):
+        assert run(sent(url, conversation(0)))[0] == 200
+        key = PostgresDatabase(address)._key
+        other.execute("SELECT pg_advisory_lock(%s)", (key,))
+        assert run(sent(url, conversation(1)))[0] == 200
+        assert provider.requests[-1].body["messages"] == conversation(1)["messages"]
+        assert "lock timeout" in _said(tmp_path)
+        other.execute("SELECT pg_advisory_unlock(%s)", (key,))
+        assert run(sent(url, conversation(2)))[0] == 200

@@ -162,7 +162,7 @@ def told(store: ObjectStore) -> Iterator[object]:
     log = store.log()
     yield log
     yield store.log(2, 3)
-    yield list(store.contents())
+    yield store.contents()
     for name in NAMES:
         yield name, store.current(name), store.history(name), store.version(name, 2)
         yield [store.as_of(name, at) for at in (-4.0, 0.0, 1.2, 2.0)]

@@ -148,8 +148,12 @@ _fields: Final = msgspec.json.Decoder(_RecordOfFields)
 def additional_in(record: str) -> Iterator[ContentHash]:
     """Yield the hashes of the additional fields in the record of a version. Raises DamagedBlob for a malformed record."""
     try:
-        yield from map(ContentHash.parse, _fields.decode(record).additional.values())
-    except (msgspec.MsgspecError, UnicodeError, BadName) as problem:
+        try:
+            found = list(_fields.decode(record).additional.values())
+        except (msgspec.MsgspecError, UnicodeError):  # it has half of a surrogate pair, as names of others may
+            found = [_text(one) for one in _inner(parse_fields(record)["additional"]).values()]
+        yield from map(ContentHash.parse, found)
+    except (BadInput, BadName, KeyError) as problem:
         raise DamagedBlob(f"not the record of a version: {problem}") from problem
 
 

@@ -357,10 +357,12 @@ class ObjectStore(Protocol):
         """
         ...
 
-    def contents(self) -> Iterator[ContentHash]:
-        """Return the hash of every blob needed by any version, in ascending order, without repetition.
+    def contents(self, after: int = 0) -> tuple[frozenset[ContentHash], int]:
+        """Return the hashes of the blobs that versions need, and the sequence of the last version.
 
         Garbage collection must keep these blobs.
+
+        after: a sequence; only later versions count
         """
         ...
 

@@ -57,6 +57,34 @@ def test_opening_a_store_creates_nothing(path: Path) -> None:
     assert not path.parent.exists()
 
 
+@pytest.mark.slow
+def test_whoever_opens_a_new_store_waits_for_those_who_create_it(store: SqliteStore, path: Path) -> None:
+    """Four processes on a loaded machine: the last waited over 5 seconds for the others."""
+    path.parent.mkdir(parents=True)
+    creator = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    creator.execute("PRAGMA journal_mode=WAL")
+    creator.execute("BEGIN IMMEDIATE")
+    end = threading.Timer(6.0, creator.rollback)
+    end.start()
+    assert store.get(store.put(b"body")) == b"body"
+    end.join()
+    creator.close()
+
+
+def test_a_limited_patience_is_limited_also_for_a_new_store(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    creator = sqlite3.connect(path, isolation_level=None)
+    creator.execute("PRAGMA journal_mode=WAL")
+    creator.execute("BEGIN IMMEDIATE")
+    hasty = SqliteStore(path, patience=0.1)
+    with pytest.raises(StoreError, match="locked"):
+        hasty.put(b"body")
+    creator.rollback()
+    creator.close()
+    hasty.put(b"body")
+    hasty.close()
+
+
 def test_files_and_folders_are_for_the_user_alone(store: SqliteStore, path: Path) -> None:
     before = os.umask(0)
     try:

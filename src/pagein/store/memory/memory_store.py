@@ -1,6 +1,6 @@
 """In-memory objects with versions: the shortest implementation of ObjectStore, and the reference for other stores."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 
@@ -102,8 +102,9 @@ class MemoryStore(MemoryBlobs):
         )
         return tuple(islice(found, most))
 
-    def contents(self) -> Iterator[ContentHash]:
-        return iter(sorted(set().union(*(version.contents for version in self._log))))
+    def contents(self, after: int = 0) -> tuple[frozenset[ContentHash], int]:
+        later = self._log[after:]
+        return frozenset().union(*(version.contents for version in later)), after + len(later)
 
     def _one(self, name: ContentHash) -> bytes | StoreError:
         try:

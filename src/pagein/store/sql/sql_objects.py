@@ -188,16 +188,15 @@ class SqlObjects(SqlBlobs):
                 sources.update((version.sequence, version) for version in map(version_in, found))
         return tuple(Backlink(sources[one.sequence], one.path, one.reference) for one in listed)
 
-    def contents(self) -> Iterator[ContentHash]:
+    def contents(self, after: int = 0) -> tuple[frozenset[ContentHash], int]:
         needed: set[ContentHash] = set()
-        last = 0
-        while page := self._page_of_records(last):
-            last = int(page[-1][0])
+        while page := self._page_of_records(after):
+            after = int(page[-1][0])
             for _, content, stored in page:
                 needed.update(additional_in(unpack_record(stored)))
                 if content is not None:
                     needed.add(hash_of_name(content))
-        return iter(sorted(needed))
+        return frozenset(needed), after
 
     def _page_of_records(self, after: int) -> list[Row]:
         with self._database.open_reader() as rows:

@@ -27,7 +27,6 @@ NO_BYTES: Final = ContentHash.of(b"")
 """The empty blob, never garbage: it keeps the last blob number in SQLite (see `sqlite_upkeep`)."""
 _AT_ONCE: Final = 1 << 18
 """Stored bytes of the journals that one transaction removes. It takes well under a second."""
-_PAGE: Final = 1_000
 _DIGITS: Final = 64
 _HASHES: Final = re.compile(rb"[0-9a-f]{64,}")
 _OBJECT: Final = re.compile(rb"pg-[0-9a-f]{8}-[0-9a-f]{8}")
@@ -103,7 +102,7 @@ def plan(store: WholeStore, retention: Retention, now: float, only: Container[st
         sizes = store.blob_sizes()
         objects = [one for one in store.paged_objects() if one.kind != EXPIRED]
         needs = _needs(store.journal_lines(), sizes)
-        history, version = _history(store)
+        history, version = store.contents()
         forgettings = store.forgettings()
     known = {one.name for one in sessions}
     for stored in objects:
@@ -198,7 +197,7 @@ def _carried_out(
     objects: frozenset[ObjectId],
     blobs: frozenset[ContentHash],
 ) -> CollectionPlan:
-    """Return what was deleted. What others wrote meanwhile is not told from what was freed."""
+    """Return the deleted content. Bytes that other processes wrote meanwhile lower the figure `freed`."""
     freed = max(0, planned.size - _size(store.blob_sizes(), store.sessions()))
     reasons = planned.reasons[: len(removed)]
     return replace(planned, sessions=tuple(removed), objects=objects, blobs=blobs, freed=freed, reasons=reasons)
@@ -224,24 +223,12 @@ def _size(blobs: Mapping[ContentHash, int], sessions: Iterable[KeptSession]) -> 
     return sum(blobs.values()) + sum(one.size for one in sessions)
 
 
-def _history(store: WholeStore, after: int = 0) -> tuple[frozenset[ContentHash], int]:
-    """Return the content that versions need, and the end of the versions.
-
-    after: a place in the order of all versions
-    """
-    needed: set[ContentHash] = set()
-    while page := store.log(after, _PAGE):
-        after = page[-1].sequence
-        needed.update(*(version.contents for version in page))
-    return frozenset(needed), after
-
-
 def _needed(store: WholeStore, needs: _Needs, orphans: Container[ObjectId], after: int = 0) -> set[ContentHash]:
     """Return the content that journals, the history of objects, or evicted objects other than orphans need.
 
-    after: only versions after this place
+    after: a sequence; only later versions count
     """
-    needed = set(_history(store, after)[0]).union(*needs.blobs.values())
+    needed = set(store.contents(after)[0]).union(*needs.blobs.values())
     return needed | {one.content for one in store.paged_objects() if one.id not in orphans and one.kind != EXPIRED}
 
 
