@@ -1,4 +1,4 @@
-"""What the gateway adds to a call, beside a plain relay on the same stack and in the same run.
+"""The time that the gateway adds to a call, beside a plain relay on the same stack and in the same run.
 
 The relay is the least that forwards a request: no headers looked at, nothing read along. Upstream, relay, gateway and client are
 processes of their own on loopback. `python benchmarks/bench_gateway.py upstream|relay URL` are the first two; `memory` measures only what

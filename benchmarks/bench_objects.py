@@ -1,4 +1,4 @@
-"""Objects with versions: what a write costs, what a version takes, how fast its content and metadata come back."""
+"""Objects with versions: the cost of a write, the size of a version, and the speed of reading content and metadata."""
 
 import hashlib
 import tempfile

@@ -1,4 +1,4 @@
-"""What preparing a provider's request costs as its session grows: milliseconds per call, whole and beyond parsing.
+"""The cost of preparing a provider's request as its session grows: milliseconds per call, whole and beyond parsing.
 
 A session of agent's turns (a call, its result) grows call by call to its size; the last calls are measured. Parsing is taking
 the body apart, which any gateway has to do that looks into it: here behind the body before, and for comparison as if there had been none.

@@ -1,4 +1,4 @@
-"""What one more turn costs behind a long session, counted: calls of functions, which do not depend on what else the machine does.
+"""The cost of one more turn after a long session, in calls of functions, which do not depend on the load of the machine.
 
 Half of the turns read files, one after the other, half run commands. And what it takes to go on with the session in another process.
 """

@@ -1,4 +1,4 @@
-"""An agent of one's own with pagein in its loop, against a simulated provider: no key, no network, no cost.
+"""Your own agent loop with pagein, against a simulated provider: no key, no network, no cost.
 
     python examples/agent_loop.py
     python examples/agent_loop.py --plain      # the same without pagein

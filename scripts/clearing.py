@@ -1,4 +1,4 @@
-"""The provider's own clearing as an actuator: parameters that make exactly the wanted results go (rules M22 and M23).
+"""The provider's own clearing: find parameters that remove exactly the wanted results (rules M22 and M23).
 
 Inside of a tool loop, where thinking is bound to its prefix, an edit of ours would be refused; the provider clears what stands in
 front of the model and leaves the bindings of the prompt as it was sent (T7). What is cleared stays in the journal (law 1).

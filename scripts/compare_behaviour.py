@@ -1,4 +1,4 @@
-"""Record what pagein does, and compare with it later: while its house is rebuilt, what it does must stay the same.
+"""Record the behaviour of pagein, and compare it with a later version: a refactoring must not change it.
 
     python scripts/compare_behaviour.py record FILE [--corpus DIR [--sample N]] [--only SECTION]... [--skip SECTION]...
     python scripts/compare_behaviour.py compare FILE [the same]

@@ -1,4 +1,4 @@
-"""Compare the answers of a real pi with pagein's extension with those measured of the published read cache 0.2.0 for pi.
+"""Compare the answers of pagein's extension in a real pi with the measured answers of the published read cache 0.2.0 for pi.
 
     python scripts/compare_pi_reads.py
 

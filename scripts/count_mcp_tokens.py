@@ -1,4 +1,4 @@
-"""Count the tokens of what an MCP client is told: the list of tools, the instructions, and the skill of the plugin.
+"""Count the tokens of pagein's texts for an MCP client: the list of tools, the instructions, and the skill of the plugin.
 
 python scripts/count_mcp_tokens.py            the usual tools, and each one that the setting adds
 python scripts/count_mcp_tokens.py --json

@@ -1,4 +1,4 @@
-"""Recorded sessions over HTTP, straight at a simulated provider and through the gateway, beside a replay of the same requests.
+"""Send recorded sessions over HTTP, directly to a simulated provider and through the gateway, and compare both with a replay.
 
     python scripts/drive_sessions.py FILE|DIR...
 

@@ -1,4 +1,4 @@
-"""Makes examples/demo-session.jsonl.gz: a scripted agent really at work on the source of click.
+"""Make examples/demo-session.jsonl.gz: a scripted agent does real work on the source of click.
 
     python -m scripts.make_demo_session            write the recording
     python -m scripts.make_demo_session --check    play it again and compare with the one in the repository

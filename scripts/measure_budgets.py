@@ -1,4 +1,4 @@
-"""Replay read budgets over recorded sessions: how many sessions would meet a limit, and what markers and searches spare them.
+"""Replay read budgets over recorded sessions: how many sessions would meet a limit, and how much markers and searches save.
 
     python scripts/measure_budgets.py DIR|ARCHIVE... [--json]
 

@@ -1,4 +1,4 @@
-"""What the provider's own clearing could do of what the planner decides in tool loops: how often its parameters can say that.
+"""Measure how many of the planner's evictions in tool loops the parameters of the provider's own clearing can express.
 
     python scripts/measure_clearing.py FILE|DIR|ARCHIVE...
 

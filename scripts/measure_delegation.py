@@ -1,4 +1,5 @@
-"""Measure what a question about much text costs by child models, against reading the text into the root's window; and how long many take.
+"""Measure the cost of a question about a large text by child models, and by reading the text into the root's window; and the
+time of many questions.
 
     python scripts/measure_delegation.py [--sizes 100,1000,10000] [--targets 200]
 

@@ -1,4 +1,4 @@
-"""Record what the floor of real coding agents is made of: what stands in a conversation's first request before anything is said.
+"""Record the floor of real coding agents: the parts of a conversation's first request before anything is said.
 
     python scripts/measure_floor.py [AGENT...] [--json] [FILE.md]
 

@@ -1,4 +1,4 @@
-"""Measure how often key shapes fire on recorded sessions, by shape: on recordings that were cleaned of secrets what fires is mostly wrong.
+"""Measure how often key shapes fire on recorded sessions, by shape: on recordings cleaned of secrets, most hits are false.
 
     python scripts/measure_keys.py DIR|ARCHIVE... [--show N]
 

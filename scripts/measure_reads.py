@@ -1,4 +1,4 @@
-"""What re-reads in recorded sessions would have cost with the read cache, source by source, and whether it is proven.
+"""Measure the cost of rereads in recorded sessions with the read cache, by source, and check the proof of each answer.
 
     python scripts/measure_reads.py DIR|ARCHIVE... [--json]
 

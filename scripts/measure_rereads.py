@@ -1,4 +1,4 @@
-"""What the reads that clients make with their own tools would spare, told from the messages alone, and whether it is proven.
+"""Measure the saving from rereads by clients' own tools, from the messages alone, and check the proof of each answer.
 
     python scripts/measure_rereads.py DIR|ARCHIVE... [--json]
 

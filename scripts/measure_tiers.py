@@ -1,4 +1,5 @@
-"""What the tiered layout costs: the presets on generated sessions with pinned files, and on tiny instances with a known optimum.
+"""Measure the cost of the tiered layout: the presets on generated sessions with pinned files, and on tiny instances with a
+known optimum.
 
     python scripts/measure_tiers.py                    the tables of docs/layouts.md
     python scripts/measure_tiers.py --sessions 5       fewer sessions

@@ -1,4 +1,5 @@
-"""Seek sessions that pagein makes over 2 % dearer by its own doing: draws at random, and an adversary that makes the worst of them worse.
+"""Search for sessions that pagein's own actions make over 2 % more expensive: by random draws, and by an adversary that worsens
+the worst of them.
 
     python scripts/seek_losses.py --draws 30000 --climbs 200 --tries 100 --seed 0 [--jobs 2] [--minutes 8]
 

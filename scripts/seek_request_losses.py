@@ -1,4 +1,5 @@
-"""Seek sessions that pagein makes over 2 % dearer as requests over the wire, charged by an independent price model.
+"""Search for sessions that pagein makes over 2 % more expensive, as requests over the wire, charged by an independent price
+model.
 
     python scripts/seek_request_losses.py --draws 20000 [--climbs 100 --tries 40] [--seed 0] [--jobs 2] [--minutes 60]
 

@@ -1,4 +1,4 @@
-"""Prints which share of lines and branches the tests reach, by package: `scripts/show_coverage.py FILE`, of `coverage json`."""
+"""Print the share of lines and branches that the tests reach, by package: `scripts/show_coverage.py FILE`, of `coverage json`."""
 
 import json
 import sys

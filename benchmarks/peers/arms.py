@@ -1,4 +1,4 @@
-"""Which peers take part, how each is used, and what bringing something back costs with it."""
+"""The compared programs, how each is used, and its cost of a recall."""
 
 from dataclasses import dataclass
 from pathlib import Path

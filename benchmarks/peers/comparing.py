@@ -1,4 +1,4 @@
-"""Every arm and every row of ours on every session, under every price table."""
+"""Compare every program and every row of pagein on every session, under every price table."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

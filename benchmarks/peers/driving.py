@@ -1,4 +1,4 @@
-"""A worker process: handed a request, it says which one its peer would send instead."""
+"""A worker process: takes a request, and returns the request that its program would send instead."""
 
 import os
 import select

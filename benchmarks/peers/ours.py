@@ -1,4 +1,4 @@
-"""The rows that `pagein replay` has as well, by the replay itself: nothing, a rolling mask, the vendor's clearing, pagein."""
+"""The rows that `pagein replay` also has, computed by the replay: nothing, a rolling mask, the vendor's clearing, pagein."""
 
 import subprocess
 import time

@@ -1,4 +1,4 @@
-"""What a peer would have sent at every call of a recording, and where it had to be passed over."""
+"""The request that a program would have sent at every call of a recording, and the calls where it had to be skipped."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A recording as the requests that its agent sent: what every peer is given, and what stands for what.
+"""A recording as the requests that its agent sent: the input of every program, with the origin of each block.
 
 Conversations are made valid first, as the engine does it, and rendered by the engine's own renderer: what a provider would
 have refused anyway must not be held against a peer. Each call's messages are rendered once, so requests only append.

@@ -1,4 +1,5 @@
-"""What a model would have missed in the requests that a peer made: quotes, needs, recalls. The same rules as `replay.policies.ledger`.
+"""The texts that a model would have missed in a program's requests: quotes, needs, recalls. The same rules as
+`replay.policies.ledger`.
 
 The ledger knows of each block whether it is there or a stub. A peer may leave parts of it, so here the texts themselves are
 looked for, in everything that the request shows: a digest that keeps the line is no fault.

@@ -1,4 +1,4 @@
-"""The recordings that are compared, sized as `pagein replay` sizes them when it is given the same paths."""
+"""The compared recordings, with the sizes that `pagein replay` gives them for the same paths."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Wire messages as what a model sees in them: the blocks that are compared, priced and searched."""
+"""The visible blocks of wire messages, which are compared, priced and searched."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A store that an older version wrote: it opens, is found sound, gives back the same texts, and its sessions go on with the same bytes."""
+"""A store of an older version: it opens, passes the check, returns the same texts, and its sessions continue with the same bytes."""
 
 import json
 import shutil

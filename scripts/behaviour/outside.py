@@ -1,4 +1,4 @@
-"""What is seen from outside: the gateway over HTTP, the bill of a replay, commands, settings, texts for people."""
+"""Behaviour visible from outside: the gateway over HTTP, the bill of a replay, commands, settings, texts for people."""
 
 import io
 import json

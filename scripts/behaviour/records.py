@@ -1,4 +1,4 @@
-"""Records of behaviour: what was seen, in order, each item with its name; and the comparison with such a record.
+"""Records of behaviour: named observations in order, and the comparison with such a record.
 
 A record is a text file, `sha256 name` a line. Beside it `FILE.bytes` has the bytes themselves, each item as its difference from the one
 before it, so that a comparison can show what was there.

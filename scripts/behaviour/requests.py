@@ -1,4 +1,4 @@
-"""Requests: what `prepare` makes of recorded sessions in three formats, with restarts, retries and forks, and the stores behind it."""
+"""Requests that `prepare` makes from recorded sessions in three formats, with restarts, retries and forks, and the stores after them."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The scenes that are played before a witness, by section."""
+"""The scenes of a record of behaviour, by section."""
 
 import platform
 import tempfile

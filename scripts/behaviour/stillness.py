@@ -1,4 +1,4 @@
-"""A world that stands still: one folder, one clock, no chance, no settings but those that are given.
+"""A fixed environment: one folder, one clock, no randomness, and only the given settings.
 
 What pagein does depends on the time, on random bytes, on the folder it works in and on the environment. Here each of them is the same in
 every run, so that two runs of the same code do the same.

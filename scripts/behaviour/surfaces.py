@@ -1,4 +1,4 @@
-"""All that the comparison uses of pagein: the one place to adjust where names change.
+"""Everything that the comparison imports from pagein: the only place to change after a renaming.
 
 Each function gives plain values. Where a name of pagein changes, its new name goes in here; what is recorded keeps its old name.
 """

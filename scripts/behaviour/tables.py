@@ -1,4 +1,4 @@
-"""What a store's file holds, as it lies there: each table's rows in order, and the lines of the journals."""
+"""The content of a store's file: each table's rows in order, and the lines of the journals."""
 
 import sqlite3
 from collections.abc import Iterator

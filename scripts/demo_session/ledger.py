@@ -1,4 +1,4 @@
-"""What the recorded session would have been billed: usage computed from the text, never invented.
+"""The bill of the recorded session: usage computed from the text, never invented.
 
 Assumptions, all stated in the header of the session:
 - a token is 2.85 characters of text or of tool arguments as JSON (measured on Claude 4.x recordings);

@@ -1,4 +1,4 @@
-"""Makes real tool output the same on every run and every machine: no path, duration, address or patch version of ours."""
+"""Make real tool output the same on every run and every machine, without local paths, durations, addresses and patch versions."""
 
 import re
 from collections.abc import Callable

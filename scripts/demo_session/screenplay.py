@@ -1,4 +1,4 @@
-"""What the scripted agent is going to do: scenes read from TOML files, one per user task."""
+"""The actions of the scripted agent: scenes read from TOML files, one per user task."""
 
 import tomllib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The agent's tools, in the idiom of Claude Code, really run on a folder."""
+"""The agent's tools, in the form of Claude Code's tools, run on a real folder."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What defines what, by Python's own `ast`, the TypeScript compiler and universal-ctags."""
+"""Definitions by Python's own `ast`, the TypeScript compiler and universal-ctags."""
 
 import ast
 import json

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,17 +13,16 @@ from pagein import wiring
 from pagein.engine.recall.named_objects import HOW_TO_FILL
 from pagein.errors import BadInput, StoreError
 from pagein.gateway.announced_store import default_folder, nearest_store, running_stores
-from pagein.memory.indexer import Indexer
-from pagein.model.search_query import Results, Search
+from pagein.memory.followed_place import is_followed
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.settings.sources import load_config
-from pagein.store.search.search_layer import SearchLayer
-from pagein.store.search.sqlite_index import SUFFIX
-from pagein.store.search.store_search import StoreSearch
 from pagein.store.sqlite.readonly_file import LOG
 
 if TYPE_CHECKING:
+    from pagein.model.search_query import Results, Search
     from pagein.ports import ObjectStore, Progress, WholeStore
+    from pagein.store.search.search_layer import SearchLayer
+    from pagein.store.search.store_search import StoreSearch
     from pagein.workspace.folder_watch import Tell, Watcher
     from pagein.workspace.followed_files import FileObjects
     from pagein.workspace.symbols.symbol_index import SymbolIndex
@@ -30,20 +30,34 @@ if TYPE_CHECKING:
 _MOST_NAMED: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
 class Archive:
-    """An open store with search.
+    """An open store with search. What searches is imported and opened on first use: a history starts without it."""
 
-    index: the layer that keeps the index of searches up to date
-    """
+    def __init__(self, objects: "WholeStore") -> None:
+        self.objects = objects
+        self._opened = contextlib.ExitStack()
 
-    objects: "WholeStore"
-    searcher: StoreSearch
-    index: SearchLayer
+    @cached_property
+    def searcher(self) -> "StoreSearch":
+        """The search over the store."""
+        from pagein.store.search.store_search import StoreSearch
 
-    def search(self, asked: Search) -> Results:
+        return self._opened.enter_context(contextlib.closing(StoreSearch(self.objects)))
+
+    @cached_property
+    def index(self) -> "SearchLayer":
+        """The layer that keeps the index of searches up to date."""
+        from pagein.store.search.search_layer import SearchLayer
+
+        return SearchLayer(self.objects)
+
+    def search(self, asked: "Search") -> "Results":
         """Return a page of hits."""
         return self.searcher.search(asked)
+
+    def close(self) -> None:
+        """Close the index; the store stays open."""
+        self._opened.close()
 
 
 def files_of(store: "ObjectStore", folder: str | Path = ".", *, excluded: tuple[str, ...] = EXCLUDED) -> "FileObjects":
@@ -147,7 +161,13 @@ def catch_up(archive: Archive, tell: "Progress | None" = None) -> str:
     Returns why the objects are not up to date; "" if they are. A read-only store answers with the objects that it has.
     """
     try:
-        Indexer(archive.objects).save_open_chats(time.time(), tell=tell)  # noqa: TID251 - the rim reads the clock
+        if is_followed(archive.objects):  # most commands find nothing new, and start without the indexer
+            while archive.objects.bundle_more():
+                pass
+        else:
+            from pagein.memory.indexer import Indexer
+
+            Indexer(archive.objects).save_open_chats(time.time(), tell=tell)  # noqa: TID251 - the rim reads the clock
     except StoreError as problem:
         return str(problem)
     return ""
@@ -156,8 +176,8 @@ def catch_up(archive: Archive, tell: "Progress | None" = None) -> str:
 @contextlib.contextmanager
 def archive_of(kept: "WholeStore") -> Iterator[Archive]:
     """Return the archive of an open store. On exit, close the index; the store stays open."""
-    with contextlib.closing(StoreSearch(kept)) as searcher:
-        yield Archive(kept, searcher, SearchLayer(kept))
+    with contextlib.closing(Archive(kept)) as archive:
+        yield archive
 
 
 @contextlib.contextmanager
@@ -185,6 +205,8 @@ def open_symbols(
 
 def file_sizes(file: Path) -> tuple[int | None, int | None]:
     """Return the bytes of a store's file and of the search index, each with the log; None for a missing file."""
+    from pagein.store.search.sqlite_index import SUFFIX
+
     store, index = (
         [one.stat().st_size for one in (path, path.with_name(path.name + LOG)) if one.exists()]
         for path in (file, file.with_name(file.name + SUFFIX))

@@ -1,4 +1,4 @@
-"""Real coding agents at work: what they are told, how they are run against a provider on this machine, what came of it.
+"""Real coding agents at work: their tasks, their runs against a provider on this machine, and the results.
 
 `scripts/install_clients.sh` installs them. Their runs are scripted: the simulated provider says what the model would say.
 """

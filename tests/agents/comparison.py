@@ -1,4 +1,4 @@
-"""The same job done twice, without and with pagein between agent and provider: what it cost, and whether anything was lost.
+"""The same job without and with pagein between agent and provider: compare the costs, and look for losses.
 
 Rules of this file
 ------------------

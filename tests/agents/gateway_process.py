@@ -1,4 +1,4 @@
-"""A gateway of one's own, as users start it: a process with a store, between an agent and the provider it is given."""
+"""A gateway as users start it: a process with a store, between an agent and a given provider."""
 
 import json
 import os

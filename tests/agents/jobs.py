@@ -1,4 +1,4 @@
-"""Jobs for coding agents: a workspace, and what is to be read, edited, run and recalled in it, prompt by prompt.
+"""Jobs for coding agents: a workspace, and the reads, edits, commands and recalls of each prompt.
 
 A job is the same for every agent: what differs is how its model says it (`speech`). All that commands print is a function of
 their arguments, so that a job comes out the same wherever and however often it is done.

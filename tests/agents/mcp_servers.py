@@ -1,4 +1,4 @@
-"""Real agents with pagein's MCP server: how each is told of it, and how its models call the tools."""
+"""Real agents with pagein's MCP server: the configuration of each agent, and its form of tool calls."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Compares what pagein's commands answer about a memory job with the workspace's git history and with the scripts.
+"""Compare the answers of pagein's commands about a memory job with the workspace's git history and with the scripts.
 
 Rules of this file
 ------------------

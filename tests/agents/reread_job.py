@@ -1,4 +1,4 @@
-"""A job with many repeated reads, in a conversation that the agent itself compacts: what pagein's MCP server is for."""
+"""A job with many repeated reads, in a conversation that the agent itself compacts: the use case of pagein's MCP server."""
 
 from collections.abc import Iterator
 from typing import Final

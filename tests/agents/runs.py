@@ -1,4 +1,4 @@
-"""A job done by a real agent, with its provider on this machine, and what came of it."""
+"""A job done by a real agent, with its provider on this machine, and the results."""
 
 import os
 import shutil

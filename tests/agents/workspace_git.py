@@ -1,4 +1,5 @@
-"""The git history of a workspace, kept beside it: what was in which file after which call. An oracle that knows nothing of pagein.
+"""The git history of a workspace, kept outside of it: the content of each file after each call. An oracle without any code of
+pagein.
 
 A commit is made before each model call is answered, so it holds what the calls of the answer before have done.
 """

@@ -1,4 +1,4 @@
-"""The comparison of behaviour objects to what changed, and to nothing else."""
+"""The comparison of behaviour reports every change, and nothing else."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""How commands end where their output, their store or what they were given cannot be used: with a sentence, and no traceback."""
+"""Commands whose output, store or arguments cannot be used end with a sentence, and without a traceback."""
 
 import json
 import os

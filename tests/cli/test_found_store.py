@@ -1,4 +1,4 @@
-"""Commands find the store of the running gateway from any folder; what is named or configured wins."""
+"""Commands find the store of the running gateway from any folder; a named or configured store wins."""
 
 import json
 import os

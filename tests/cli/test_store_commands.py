@@ -1,6 +1,8 @@
 """The commands that look at a store, run as a person runs them, on a real store."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -140,6 +142,16 @@ def test_objects_come_in_pages(run: Run) -> None:
 
 
 # --- history ---
+
+
+def test_a_history_starts_without_what_follows_journals_and_what_searches(place: Path) -> None:
+    main = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from pagein.cli.cli import main; main()"
+    command = (sys.executable, "-c", main, "history", FILE, "--json", "--store", str(place))
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "pagein.store.sqlite.sqlite_store" in loaded
+    unneeded = {"pagein.memory.indexer", "pagein.memory.session_index", "pagein.store.upkeep.rebuild"}
+    assert {one for one in loaded if one.startswith("pagein.store.search")} | (loaded & unneeded) == set()
 
 
 def test_a_history_has_every_version(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""The agent's own transcript as a proof: what counts is what the window shows at the very call."""
+"""The agent's own transcript as a proof: only content that the window shows at the call counts."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Whatever ends an operation, nothing of it goes on, and what was finished is kept."""
+"""After any end of an operation, none of its work continues, and finished answers are kept."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""One operation from the question to the report: what is asked, stored, labelled, limited and charged."""
+"""One operation from the question to the report: questions, stored answers, labels, limits and costs."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Recorded sessions, sent call by call as their clients would: prepared on a real store, none refused, nothing lost."""
+"""Recorded sessions, sent call by call as by their clients, on a real store: no request is refused, and nothing is lost."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The gateway's own view of a window as a proof: what counts is what it sent before the very call, on the branch of that call."""
+"""The gateway's view of a window as a proof: only content that it sent before the call, on the call's branch, counts."""
 
 import json
 import random

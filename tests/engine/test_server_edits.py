@@ -1,4 +1,4 @@
-"""A provider that clears results by itself: no marker may then stand for one of them."""
+"""At a provider that clears results by itself, no marker may stand for such a result."""
 
 from pathlib import Path
 from typing import Any

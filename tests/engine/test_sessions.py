@@ -1,4 +1,4 @@
-"""Sessions that are open in a process: bounded, one object for one name, and nobody waits for another one's opening."""
+"""The open sessions of a process: bounded, one object per name, and no caller waits for the opening of another session."""
 
 import gc
 from collections.abc import Iterator

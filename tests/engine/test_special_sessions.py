@@ -1,4 +1,4 @@
-"""What a fresh sub-agent is shown, what a session that must lose nothing is shown, and what is told of things that are gone."""
+"""The windows of a fresh sub-agent and of a lossless session, and the answers about lost content."""
 
 import sqlite3
 from contextlib import closing

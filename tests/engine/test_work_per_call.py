@@ -1,4 +1,4 @@
-"""The work of a call grows with what is new in it, not with the session: counted in calls of functions."""
+"""The work of a call grows with its new part, not with the session: counted in calls of functions."""
 
 import json
 from collections import Counter

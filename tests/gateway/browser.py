@@ -1,4 +1,4 @@
-"""A real browser without a window, told what to do over its debugging protocol."""
+"""A real browser without a window, controlled over its debugging protocol."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""A gateway that is told to end ends, whatever of it hangs."""
+"""A gateway ends on request, even if a part of it hangs."""
 
 import asyncio
 import json

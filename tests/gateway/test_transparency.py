@@ -1,4 +1,4 @@
-"""What a client sees through the gateway, and what the upstream sees, is what they would see without it: however it is written."""
+"""Client and upstream see the same through the gateway as without it, in any notation."""
 
 import asyncio
 import gzip

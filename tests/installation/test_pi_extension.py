@@ -1,4 +1,4 @@
-"""pagein's extension in pi's folder: put in whole, taken out to the last byte, and nobody else's files touched."""
+"""pagein's extension in pi's folder: installed whole, removed to the last byte, without touching other files."""
 
 import json
 from hashlib import sha256

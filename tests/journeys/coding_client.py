@@ -1,4 +1,4 @@
-"""A client that works as Claude Code does: it keeps the history, carries out the calls in a folder, and sends what came of them."""
+"""A client that works like Claude Code: it keeps the history, runs the calls in a folder, and sends their results."""
 
 import json
 import subprocess

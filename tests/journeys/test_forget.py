@@ -1,4 +1,4 @@
-"""What is ordered to be forgotten is nowhere any more, comes back by no way, and keeps nobody from going on."""
+"""A forgotten text is nowhere any more, comes back in no way, and stops no session."""
 
 import json
 import os

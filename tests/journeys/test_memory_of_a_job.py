@@ -19,7 +19,7 @@ from pagein import wiring
 from pagein.cli.cli import app
 from pagein.engine.recall.reference_graph import Selection
 from pagein.engine.session import Session
-from pagein.memory.indexer import LAYER
+from pagein.memory.followed_place import LAYER
 from pagein.model.links import Resolution
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.versions import Draft, Provenance

@@ -1,4 +1,4 @@
-"""Law 2 by random histories: whatever happened, a careful reader takes the file for what it is."""
+"""Law 2 by random histories: a careful reader always has a true idea of the file."""
 
 import random
 import string

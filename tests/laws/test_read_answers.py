@@ -1,4 +1,4 @@
-"""Laws of reading, on random sessions: whatever happened, no answer says what the request does not show."""
+"""Laws of reading, on random sessions: no answer claims more than the request shows."""
 
 import json
 import random

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.memory.journal_stories import SessionStory, tell
 
-from pagein.memory.indexer import FORM, LAYER, Indexer
+from pagein.memory.followed_place import FORM, LAYER
+from pagein.memory.indexer import Indexer
 from pagein.model.chats import ChatCall, turns_from_value
 from pagein.model.derived_versions import INDEXER
 from pagein.model.references import Reference

@@ -1,4 +1,4 @@
-"""`pagein check` proves that the objects say what the journals say."""
+"""`pagein check` proves that the objects agree with the journals."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""A session that is told to a store message by message."""
+"""A session written to a store message by message."""
 
 import json
 

@@ -7,7 +7,14 @@ import pytest
 from pagein.errors import BadInput, BadName
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
-from pagein.model.version_hash import SealedDraft, metadata_view, object_hash_of, version_of, view_hash_of
+from pagein.model.version_hash import (
+    SealedDraft,
+    metadata_view,
+    object_hash_of,
+    pinned_hashes_of,
+    version_of,
+    view_hash_of,
+)
 from pagein.model.versions import Draft, Provenance, Version, Writer
 from pagein.testing.object_store import HARD_FIELDS, a_file, object_number
 
@@ -181,3 +188,48 @@ def test_what_is_no_record_is_refused(record: str) -> None:
 def test_what_cannot_be_an_object_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises((BadInput, BadName)):
         sealed(**wrong)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"content": None, "additional": {}, "nickname": None},
+        {"content": "", "type": "note"},
+        {
+            "type": "toolcall",
+            "id": "toolu_1",
+            "metadata": {"tool": "Bash", "args": {"a": [1.5, "\ud800"]}, "status": "ok"},
+        },
+        {"type": "toolcall", "id": "toolu_1", "metadata": {"tool": "Bash", "args_display": 'ls "é"', "args": "x"}},
+        {
+            "view": (
+                "$ref",
+                "$$",
+                "text",
+                "content",
+                "short_summary",
+                "provenance",
+                "locked",
+                "deleted",
+                "nobody",
+                "view",
+            )
+        },
+        {"view": (), "metadata": HARD_FIELDS},
+        {"view": ("$ref", "text", "numbers", "a/b~c", "naïve", "char_count"), "metadata": HARD_FIELDS},
+        {"view": ("now",), "metadata": {"now": Reference("elsewhere")}},
+        {"deleted": True, "content": None},
+        {"deleted": True, "content": None, "view": ("deleted", "path")},
+    ],
+)
+def test_the_hashes_of_a_pin_are_cut_out_of_the_record(changes: dict[str, object]) -> None:
+    one = version(sealed(**changes))
+    assert pinned_hashes_of(one.record, one.chars) == (view_hash_of(one), one.content_hash)
+    assert view_hash_of(one) == one.metadata_view_hash
+
+
+@pytest.mark.parametrize("record", ["", "[]", "{}", '{"metadata":[]}', '{"id":"a"}'])
+def test_nothing_is_cut_out_of_what_is_no_record(record: str) -> None:
+    with pytest.raises(BadInput):
+        pinned_hashes_of(record, 0)

@@ -1,4 +1,4 @@
-"""What is reported and billed is what the cache simulator says, asked directly about the same prompts."""
+"""Reported usage and bills equal the figures of the cache simulator for the same prompts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Objects that have no content: a model that asks for it is told what the object is."""
+"""Objects without content: a model that asks for the content gets a description of the object."""
 
 from tests.store.search.remembered_sessions import Remembered, answered
 from tests.tools.recall_sessions import Room, ask

@@ -1,4 +1,4 @@
-"""A file is read once, and what cannot be read is refused in the host's words."""
+"""A file is read once, and an unreadable file is refused in the host's words."""
 
 import os
 import threading

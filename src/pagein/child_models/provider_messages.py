@@ -87,7 +87,7 @@ def request_settings(request: ChildRequest) -> ModelSettings:
 def child_answer(response: ModelResponse, named: str) -> ChildAnswer:
     """Return the answer in a response.
 
-    named: the model that was asked, for a provider that does not tell which one answered.
+    named: the requested model, for providers that do not report the answering model.
     """
     blocks = tuple(_blocks(response))
     stop = _STOPS.get(response.finish_reason or "", "other")

@@ -31,9 +31,9 @@ _POLL: Final = 0.05
 class SharedPrefixModels:
     """The child models of an operation, whose prompts share a prefix. Implements `ChildModel`.
 
-    children: that will be asked; may be set until the first call. concurrency: how many at once.
-    wait: seconds that children wait for the first one, or for one that writes their content, at most.
-    contents: what was asked about lately, by any operation.
+    children: number of children to ask; may be set until the first call. concurrency: maximum at the same time.
+    wait: maximum seconds that children wait for the first child, or for a child that writes their content.
+    contents: contents of recent questions, of any operation.
     """
 
     def __init__(

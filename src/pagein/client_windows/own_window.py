@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. Any doubt gives nothing: the model then gets the text.
-2. Only a transcript that holds the very call is believed, because it tells on which branch the model is. opencode tells no id of
+2. Only a transcript with the current call counts, because the call shows the model's branch. opencode tells no id of
    a call, so there the call is known by its tool and its arguments. Claude Code
    names a session when it starts the server, and goes on in another one when the user resumes it; so the call is looked
    for in the transcripts of the project that were written last.

@@ -32,7 +32,7 @@ class CallNode:
     """A call of a child.
 
     parent: call of the child that asked; None for the first children of an operation.
-    depth: from 1. question: the instructions, shortened. doing: what it does now, in words.
+    depth: from 1. question: the instructions, shortened. doing: its present step, in words.
     began: seconds of a monotonic clock. seconds: duration, None while it runs.
     """
 
@@ -53,7 +53,7 @@ class CallNode:
 class OperationView:
     """An operation as it is now.
 
-    total: targets to ask about. done, failed: those that have ended, and those of them without an answer.
+    total: targets to ask about. done: number of finished targets. failed: number of finished targets without an answer.
     calls: running and newest finished calls, in the order in which they began.
     """
 

@@ -89,8 +89,8 @@ class OperationContext:
 class ChildQuestion:
     """A pending question to a child.
 
-    texts: its targets. content: what it is shown; "" to show the whole texts.
-    shown: characters of the one target that it is shown; None for all. extra: further instructions, behind the question.
+    texts: its targets. content: the text to show; "" for the whole targets.
+    shown: shown characters of a single target; None for the whole target. extra: further instructions, after the question.
     """
 
     question: Question

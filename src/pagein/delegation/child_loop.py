@@ -31,7 +31,7 @@ class LoopTool:
 class ChildTask:
     """The input of a child.
 
-    content: the first user message. question: stands behind it, in a block of its own; "" where the system text has it.
+    content: the first user message. question: follows in a separate block; "" if the system text has the question.
     marks: cache marks for the first message.
     """
 

@@ -39,9 +39,9 @@ _ROOM_FOR_ANSWERS: Final = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What the operations of a session work with.
+    """The resources for the operations of a session.
 
-    memo: answers that are known; None to remember none.
+    memo: remembered answers; None to remember no answers.
     clock: monotonic, in seconds. now: seconds since 1970. new_id: returns random letters and digits.
     """
 

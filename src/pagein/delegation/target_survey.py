@@ -13,8 +13,9 @@ from pagein.policy.recall.pattern_search import Pattern
 class SurveyedTarget:
     """A target without text. Ten thousand targets then need little memory.
 
-    asked: the name that was given. name: id of the object, with the number of its version.
-    why: why it cannot be read; None if it can. has_hit: whether the text to find stands in it; True if none is looked for.
+    asked: the given name. name: id of the object, with the number of its version.
+    why: why it cannot be read; None for a readable target. has_hit: whether it contains the text to find; True without such a
+    text.
     """
 
     asked: str

@@ -50,7 +50,7 @@ _PLAIN: Final = ("full", "baseline_fallback")
 class ReceiptedRead:
     """The answer to a read, with the receipt for later proof.
 
-    receipt: tag of the answer; "" if it tells nothing that a later answer may refer to.
+    receipt: tag of the answer; "" if later answers cannot refer to it.
     unknown: quoted receipts that no answer of this session has.
     """
 

@@ -54,7 +54,7 @@ _BREAKS: Final = frozenset(map(kind_of, (BrokenNote, ForgottenNote, RestoredMess
 class ToolRequest:
     """A call of a tool as the server of the tool got it.
 
-    id: the model's own id of the call; "" if the client tells none.
+    id: the model's own id of the call; "" if the client sends no id.
     name: of the tool, as the server calls it.
     at: time of the call, seconds since 1970.
     """

@@ -75,7 +75,7 @@ class GatewayParts:
     keeper: applies the retention of sessions; None for sessions that stay
     files: notes the machines of sessions, and follows their files if set; None for neither
     services: handlers of other services at this address, by path
-    children: answers questions to child models; None for none
+    children: answers questions to child models; None without child models
     listener: the socket to listen at, in place of the address in the settings; None for that address
     hand: takes the orders of the page; None for a page that only shows
     archive: the sessions of the store for the page; None for the sessions since the start alone

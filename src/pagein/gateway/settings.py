@@ -46,7 +46,7 @@ class GatewaySettings:
     keep_alive_session, keep_alive_session_bit, keep_alive_hour, keep_alive_hour_bit: maximum number and cost (in base-input-token
     equivalents) of keep-alive requests per session and per hour of the gateway
     ask_cache_misses: whether Anthropic is asked with each call why its cache was missed
-    otel: address of the OpenTelemetry collector that is told of each call; "" for none
+    otel: address of the OpenTelemetry collector for the figures of each call; "" for none
     """
 
     anthropic: str = ANTHROPIC.address

@@ -34,7 +34,7 @@ class Folders:
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """The MCP server of a running gateway. token: what it demands of each client."""
+    """The MCP server of a running gateway. token: the bearer token that each client must send."""
 
     url: str
     token: str = field(repr=False)
@@ -52,10 +52,10 @@ class AgentFile:
     keys: names of the objects or tables down to pagein's entry.
     path: returns the file.
     entry: returns the entry for the command that starts the server.
-    mark: for an entry in a list of others, a text by which it is known, quotation marks of the shell aside; "" for a member
-        of its own.
-    http: returns the entry for a server that runs already; None where there is no such entry.
-    first: members that a new file begins with, where the agent would put them in itself.
+    mark: for an entry in a list, a text that identifies the entry, apart from the shell's quotation marks; "" for a separate
+    member.
+    http: returns the entry for a running server; None if the agent has no such entries.
+    first: members of a new file that the agent itself would add.
     """
 
     form: Literal["json", "toml"]
@@ -71,10 +71,10 @@ class AgentFile:
 class Agent:
     """An agent.
 
-    user, project: its files for all folders, and for one; None if it has none.
-    after: what a person has to do then.
-    gateway: the command that starts it behind a gateway; "" where its requests cannot pass one.
-    user_hooks, project_hooks: its files for the hooks (see `pagein hook`), in the order in which they are put in.
+    user, project: its files for all folders, and for one folder; None without such a file.
+    after: next steps for the person, in words.
+    gateway: the command that starts it behind a gateway; "" if its requests cannot use a gateway.
+    user_hooks, project_hooks: its files for the hooks (see `pagein hook`), in the order of installation.
     """
 
     name: str

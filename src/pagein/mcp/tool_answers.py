@@ -42,11 +42,11 @@ from pagein.tools.window_tools import WINDOW_TOOLS
 class Caller:
     """Who calls a tool.
 
-    client: the name that the client gives itself; "" if it gives none.
-    id: the client's id of the call; "" if it tells none.
-    thread: the client's id of the conversation; "" if it tells none.
+    client: the client's own name; "" if unknown.
+    id: the client's id of the call; "" if unknown.
+    thread: the client's id of the conversation; "" if unknown.
     connection: name of the connection, unique among those of the server; "" if calls cannot be told apart by it.
-    roots: the folders in which the client works; empty if it tells none.
+    roots: the folders in which the client works; empty if unknown.
     tell: receives progress, in words; None if the client wants none.
     confirm: asks the client's user whether to continue; None if the client has no dialogue.
     """
@@ -61,7 +61,7 @@ class Caller:
 
 
 _PATIENCE: Final = 0.4
-"""Seconds for which a gateway may take to journal an answer after its client has it."""
+"""Seconds that a gateway may need to journal an answer after its client has the answer."""
 _PAUSE: Final = 0.02
 _ALWAYS: Final[Mapping[str, Mapping[str, object]]] = {"search": {"everything": True}}
 _OF_WINDOWS: Final = frozenset(one.name for one in WINDOW_TOOLS)
@@ -115,9 +115,9 @@ class ToolAnswers:
 
     workspaces: folders whose files may be read; relative paths are looked up in the first.
     names: the tools that may be called.
-    follows_roots: whether the folders that a client tells take the place of `workspaces`.
-    is_off: tells whether the user has switched pagein off; then files are shown as they are, and nothing is recalled.
-    window: tells what the caller's window shows, where no gateway on the same store does; None if nobody can tell.
+    follows_roots: whether the roots of a client replace `workspaces`.
+    is_off: returns whether the user has switched pagein off; then files are shown unchanged, and nothing is recalled.
+    window: the caller's window by the agent's transcript, for callers without a gateway on the same store; None if unavailable.
     now: returns seconds since 1970.
     """
 

@@ -22,6 +22,7 @@ from typing import Final, TypeAlias
 
 from pagein.engine.log.journal import entry_name
 from pagein.memory.file_sightings import write_sighting
+from pagein.memory.followed_place import FORM, LAYER, OPEN_CHATS
 from pagein.memory.object_orders import carry_out
 from pagein.memory.object_writer import IndexedStore, ObjectWriter
 from pagein.memory.remade_objects import STANDING, RemadeObjects, fixed_facts, forget_remade
@@ -34,11 +35,6 @@ from pagein.model.memory_notes import OpenChatsNote
 from pagein.model.messages import UnreadableLine
 from pagein.ports import ForgettingStore, LayerStore, Progress, WholeStore
 
-LAYER: Final = "memory"
-FORM: Final = "7"
-"""Version of the objects' form. Objects of another form are made again."""
-_OPEN_CHATS: Final = "memory.open"
-"""Name under which the store keeps the sessions with steps that no version of a chat has."""
 _OWN: Final = "pagein."
 """Beginning of the names of pagein's own journals, which are no sessions."""
 _AT_ONCE: Final = 64
@@ -114,7 +110,7 @@ class Indexer:
         return self.catch_up(within, tell=tell)
 
     def _open_chats(self) -> list[str]:
-        found = self._store.layer(_OPEN_CHATS)
+        found = self._store.layer(OPEN_CHATS)
         return [] if found is None else json.loads(found[1])
 
     def _note_open_chats(self, followed: Iterable[str]) -> None:
@@ -127,7 +123,7 @@ class Indexer:
             else:
                 left.pop(session, None)
         if list(left) != before:
-            self._store.set_layer(_OPEN_CHATS, 0, json.dumps(list(left)))
+            self._store.set_layer(OPEN_CHATS, 0, json.dumps(list(left)))
 
     def drop(self, store: WholeStore) -> int:
         """Drop the objects made from journals, and return their number; `catch_up` makes them again.
@@ -195,7 +191,7 @@ class Indexer:
     def _drop_from(self, store: LayerStore) -> int:
         dropped = store.drop_objects_of(*DERIVED)
         store.set_layer(LAYER, 0, FORM)
-        store.set_layer(_OPEN_CHATS, 0, "[]")
+        store.set_layer(OPEN_CHATS, 0, "[]")
         forget_remade(store)
         self._forget_states()
         return dropped

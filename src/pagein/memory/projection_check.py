@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.memory.file_sightings import verify_sighting
-from pagein.memory.indexer import FORM, LAYER, is_session
+from pagein.memory.followed_place import FORM, LAYER
+from pagein.memory.indexer import is_session
 from pagein.memory.object_writer import Cause, IndexedStore, ObjectWriter
 from pagein.memory.remade_objects import RemadeObjects
 from pagein.memory.session_index import SessionIndex

@@ -39,6 +39,7 @@ _OWN_FIELDS: Final = ("id", "type", "nickname", "locked", "deleted", "view", "pr
 _PARTS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _VIEWS: Final = msgspec.json.Decoder(list[str] | None)
 _NAMES: Final = msgspec.json.Decoder(str)
+_CONTENTS: Final = msgspec.json.Decoder(str | None)
 Shown: TypeAlias = tuple[tuple[str, Value | ContentHash], ...]
 
 
@@ -147,8 +148,12 @@ _fields: Final = msgspec.json.Decoder(_RecordOfFields)
 def additional_in(record: str) -> Iterator[ContentHash]:
     """Yield the hashes of the additional fields in the record of a version. Raises DamagedBlob for a malformed record."""
     try:
-        yield from map(ContentHash.parse, _fields.decode(record).additional.values())
-    except (msgspec.MsgspecError, UnicodeError, BadName) as problem:
+        try:
+            found = list(_fields.decode(record).additional.values())
+        except (msgspec.MsgspecError, UnicodeError):  # it has half of a surrogate pair, as names of others may
+            found = [_text(one) for one in _inner(parse_fields(record)["additional"]).values()]
+        yield from map(ContentHash.parse, found)
+    except (BadInput, BadName, KeyError) as problem:
         raise DamagedBlob(f"not the record of a version: {problem}") from problem
 
 
@@ -168,26 +173,36 @@ def view_hash_of(version: Version) -> ContentHash:
 
 
 def pinned_hashes_of(record: str, chars: int) -> tuple[ContentHash, ContentHash | None]:
-    """The metadata view hash and the content hash of the version with a record, without making the version.
-
-    A part of a canonical form is the canonical form of the part, so the view is cut out of the record. Raises BadInput.
-    """
+    """The metadata view hash and the content hash of the version with a record, without making the version. Raises BadInput."""
     try:
-        fields = _PARTS.decode(record)
-        metadata, additional = _PARTS.decode(fields["metadata"]), _PARTS.decode(fields["additional"])
-        view: list[str] | None = _VIEWS.decode(fields["view"])
-        is_deleted = bytes(fields["deleted"]) == b"true"
-        content = None if bytes(fields["content"]) == b"null" else bytes(fields["content"]).decode()
-        names = list(type_of(_NAMES.decode(fields["type"])).view) if view is None else view
-    except (msgspec.MsgspecError, ValueError, KeyError) as problem:
-        raise BadInput(f"not the record of a version: {problem}") from problem
+        try:
+            hash_of_view, content = _cut_out(record, chars)
+        except msgspec.MsgspecError:  # it refuses halves of surrogate pairs, too
+            fields = parse_fields(record)
+            hash_of_view, content = _hash_of_view(_view_fields(fields, chars)), _text_or_none(fields["content"])
+        return hash_of_view, None if content is None else ContentHash.parse(content)
+    except KeyError as problem:
+        raise BadInput(f"not the record of a version: {problem} is missing") from problem
+
+
+def _cut_out(record: str, chars: int) -> tuple[ContentHash, str | None]:
+    """Return the hash of the view, and the digits of the content's hash.
+
+    A part of a canonical form is the canonical form of the part, so the values of the view are cut out of the record.
+    """
+    fields = _PARTS.decode(record)
+    metadata, additional = _PARTS.decode(fields["metadata"]), _PARTS.decode(fields["additional"])
+    view, content = _VIEWS.decode(fields["view"]), _CONTENTS.decode(fields["content"])
+    names = list(type_of(_NAMES.decode(fields["type"])).view if view is None else view)
+    if bytes(fields["deleted"]) == b"true" and "deleted" not in names:
+        names.append("deleted")
 
     def told(name: str) -> str:
         key = f"${name}" if name.startswith("$") else name
         if name == "char_count":
             return str(chars)
         if name == "content":
-            return "null" if content is None else f'"hash",{content}'
+            return "null" if content is None else f'"hash","{content}"'
         if key in additional:
             return f'"hash",{bytes(additional[key]).decode()}'
         if name in _OWN_FIELDS:
@@ -197,10 +212,8 @@ def pinned_hashes_of(record: str, chars: int) -> tuple[ContentHash, ContentHash 
             return canonical(bytes(metadata["args"]).decode())
         return known
 
-    names += ["deleted"] if is_deleted and "deleted" not in names else []
     pairs = ",".join(f"[{canonical(name)},{told(name)}]" for name in names)
-    hash_of_view = ContentHash.of(f"{_VIEW_TAG}[{pairs}]".encode())
-    return hash_of_view, None if content is None else ContentHash.parse(content.strip('"'))
+    return ContentHash.of(f"{_VIEW_TAG}[{pairs}]".encode()), content
 
 
 def record_of(version: Version) -> str:

@@ -28,10 +28,10 @@ Row: TypeAlias = Mapping[str, Any]
 class Hello:
     """The first request of the extension.
 
-    protocol, extension: number of its protocol, and its version.
+    protocol: number of the protocol of the extension. extension: version of the extension.
     session: pi's name of the session.
     cwd: the folder that pi works in.
-    window: tokens that the model's window holds, as pi has it; None if unknown.
+    window: size of the model's window in tokens, as pi knows it; None if unknown.
     """
 
     protocol: int
@@ -62,8 +62,8 @@ class PiTool:
 class WatchedEvents:
     """The events that the extension reports to pagein.
 
-    calls, results: names of the tools whose calls and results are told.
-    context: whether each request is told.
+    calls, results: names of the tools whose calls and results are reported.
+    context: whether each request is reported.
     """
 
     calls: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Welcome:
     """The reply to `Hello`.
 
     version: of pagein.
-    read: arguments that pi's own tool `read` takes as well, answered by pagein; None to leave that tool as it is.
+    read: further arguments for pi's own tool `read`, answered by pagein; None to leave the tool unchanged.
     refusal: why the halves cannot work together, and what to do; "" if they can.
     """
 
@@ -92,7 +92,7 @@ class Welcome:
 class BranchDelta:
     """The branch of pi's session tree, from its root to its leaf.
 
-    known: the last entry of it that pagein was told of; None for none.
+    known: the last entry of the branch that pagein knows; None if it knows no entry.
     entries: the entries after it, as they are in pi's session file.
     """
 
@@ -119,7 +119,7 @@ class ToolCallEvent:
 
 @dataclass(frozen=True, slots=True)
 class CallVerdict:
-    """What becomes of a call: carried out as it is, with another input, or blocked with a reason for the model."""
+    """The verdict on a call: run it unchanged, run it with another input, or block it with a reason for the model."""
 
     input: Row | None = None
     block: str = ""
@@ -129,8 +129,8 @@ class CallVerdict:
 class ToolResultEvent:
     """A tool has run. The reply is a `Patch`.
 
-    text: the text of its result. details: as pi will keep them.
-    edited: the fields of the last request by which a provider is asked to take earlier results out.
+    text: the text of the result. details: details of the result, as pi will store them.
+    edited: the fields of the last request that ask a provider to remove earlier results.
     """
 
     branch: BranchDelta
@@ -155,7 +155,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class BeginEvent:
-    """A session was opened, its model was chosen, pi went elsewhere in its tree, or a prompt is about to be worked on.
+    """A session was opened, a model was chosen, pi moved in its tree, or a prompt is about to be processed.
 
     The reply is a `BranchStart`.
 
@@ -172,11 +172,11 @@ class BeginEvent:
 class BranchStart:
     """The reply to a begin event: tools, prompt and headers of the branch.
 
-    tools: names of all of pagein's tools that are active; None to leave them.
+    tools: names of all active tools of pagein; None for no change.
     prompt: text for the end of the system prompt; "" for none.
-    headers: what requests to this address carry besides pi's own headers.
-    notice: what the person is told now; "" for nothing.
-    widget: lines beside pi's editor; None to leave them.
+    headers: headers to add to pi's own in requests to this address.
+    notice: a message to show to the person; "" for no message.
+    widget: lines beside pi's editor; None for no change.
     """
 
     tools: tuple[str, ...] | None = None
@@ -190,7 +190,7 @@ class BranchStart:
 class WindowUsage:
     """How full the model's window is, as pi counts it.
 
-    tokens: of the last request with what came after it. window: that the model's window holds.
+    tokens: tokens of the last request and of the messages after it. window: size of the model's window in tokens.
     """
 
     tokens: int
@@ -202,7 +202,7 @@ class ContextEvent:
     """A request is about to be sent. The reply is a `WindowEdits`.
 
     usage: None while pi does not know it.
-    edited: the fields of the request before it by which a provider is asked to take earlier results out.
+    edited: the fields of the previous request that ask a provider to remove earlier results.
     """
 
     branch: BranchDelta
@@ -226,11 +226,11 @@ class Insert:
 class WindowEdits:
     """Changes of a request's messages against pi's own messages.
 
-    reset: whether the changes of earlier replies are void; else these come on top.
+    reset: whether the changes of earlier replies are void; otherwise these changes are added to them.
     results: text to show instead of a tool's result, by the id of the call.
     inserts: texts of pagein's own.
     failure: what of pagein failed; "" for nothing.
-    widget: lines that tell the person what goes on; None to leave those that are shown.
+    widget: lines on the current work for the person; None for no change.
     """
 
     reset: bool = False
@@ -287,7 +287,7 @@ class Answer:
 
     level: how a command's text is shown. An error of a tool is raised in pi.
     tools: names of all of pagein's tools that are active from now on; None to leave them.
-    widget: lines that tell the person what goes on; None to leave those that are shown.
+    widget: lines on the current work for the person; None for no change.
     overlay: title of the overlay that shows the text where pi has a screen; "" for a notice.
     """
 

@@ -36,9 +36,10 @@ class ChildRequest:
     """A request to a child model.
 
     model: `provider/model`, or a name that the adapter itself understands; "" for the adapter's default model.
-    messages: the conversation, user first. Each tool call of an assistant message is answered in the message behind it.
+    messages: the conversation, user first. Each tool call of an assistant message is answered in the next message.
     max_output: output limit in tokens.
-    schema: JSON schema of the answer, None for free text. Adapters whose provider has structured output ask for it; the others ignore it.
+    schema: JSON schema of the answer, None for free text. Adapters of providers with structured output pass it on; the others
+    ignore it.
     marks: cache marks, for providers that need them; the others ignore them.
     stream: whether to use a streaming call and to collect it, after a plain call was found to be unsupported.
     """

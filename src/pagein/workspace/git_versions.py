@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. Nothing in the repository is changed, and no filter, hook or other program of its configuration is run.
-2. What is no text in git is told as what it is: a submodule, a pointer to a large file, a link.
+2. Content that is no text in git is reported by its kind: a submodule, a pointer to a large file, a link.
 3. pygit2 is an extra and takes long to load, so it is imported where it is used.
 """
 

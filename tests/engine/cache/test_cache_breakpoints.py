@@ -1,4 +1,4 @@
-"""Marks of ours stand where a request is written anew, so that its epoch and the next one find what they can read."""
+"""pagein's breakpoints are where a request is rewritten, so that its epoch and the next one read as much as possible."""
 
 import json
 import tempfile

@@ -1,4 +1,4 @@
-"""What a cache is expected to read: told the same by what is new as by reading all, and bounded in memory."""
+"""The forecast of cache reads: the same from the new part as from the whole request, with bounded memory."""
 
 import json
 from dataclasses import replace

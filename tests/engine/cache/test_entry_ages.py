@@ -1,4 +1,4 @@
-"""Rewrites at a provider that may end a cache entry although it is read: what they rest on, and what their answers show."""
+"""Rewrites at a provider that may end a cache entry although it is read: their evidence, and the evidence in their answers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

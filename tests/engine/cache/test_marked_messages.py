@@ -1,4 +1,4 @@
-"""The messages with a cache breakpoint are found by a search of what is new alone."""
+"""The messages with a cache breakpoint are found by a search of the new part alone."""
 
 from hypothesis import given
 from hypothesis import strategies as st

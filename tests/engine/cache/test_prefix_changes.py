@@ -1,4 +1,4 @@
-"""What the client changes in front of its conversation is a free moment; what it changes back is none."""
+"""A change of the prompt prefix by the client allows a free rewrite; a change back does not."""
 
 from pagein.engine.cache.cache_inputs import Fronts
 from pagein.engine.log.journal import Journal

@@ -1,4 +1,4 @@
-"""What stands in front of a conversation."""
+"""The part of a prompt in front of the conversation."""
 
 from pagein.engine.cache.cache_inputs import changed_parts, head_of
 from pagein.engine.intake.message_chain import transcript

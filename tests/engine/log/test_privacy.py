@@ -1,4 +1,4 @@
-"""Law 9: what must not be stored stands in the window and is not in the store, not even in a journal."""
+"""Law 9: text that must not be stored is in the window, but not in the store, not even in a journal."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""A session that goes on from a snapshot says what it would say without: the same states, the same bytes."""
+"""A session that continues from a snapshot has the same states and bytes as without the snapshot."""
 
 import contextlib
 import json

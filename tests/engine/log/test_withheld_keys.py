@@ -1,4 +1,4 @@
-"""A key in what was said, read or called is nowhere in the store, and costs no more than the block that it stands in."""
+"""A key in a message, a read or a call is nowhere in the store, and keeps only its own block in the window."""
 
 import json
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""A session in which something was withheld goes on after a restart as if there had been none (law 9 beside laws 1, 4 and 6)."""
+"""A session with withheld text continues after a restart as if there had been no restart (law 9 beside laws 1, 4 and 6)."""
 
 import json
 import re

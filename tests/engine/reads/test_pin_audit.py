@@ -1,4 +1,4 @@
-"""The checker of the user's hand: it says nothing of what was done well, and finds each thing that was not."""
+"""The audit of pins: no objection to correct windows, and an objection to each error."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Retries are the same bytes, and what went wrong is not believed to have been sent."""
+"""Retries have the same bytes, and failed requests do not count as sent."""
 
 import json
 from pathlib import Path

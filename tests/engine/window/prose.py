@@ -1,4 +1,4 @@
-"""Conversations that fill a small window, in any wire format, and what a reader finds of them in a request."""
+"""Conversations that fill a small window, in any wire format, and a reader of their requests."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Law 2, case by case: what an answer rests on stays, or the answer goes with it, or is shown in full."""
+"""Law 2, case by case: the base of an answer stays, or the answer leaves with it, or is shown in full."""
 
 import json
 from pathlib import Path

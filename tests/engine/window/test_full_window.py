@@ -1,4 +1,4 @@
-"""What leaves a full window beside results: in which order, what never does, and how what stands for it reads."""
+"""Evictions from a full window beside results: their order, their exceptions, and the texts in their place."""
 
 from collections.abc import Iterable
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Texts that stand in every window: pinned ones, and the pages of the manifest."""
+"""Texts in every window: pinned texts, and the pages of the manifest."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The user's hand on a session: what it does, when, and what it leaves alone."""
+"""Pin actions on a session: their effects, their times, and their limits."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A decision that comes too late costs no request its rendering, and what an answer tells is never lost."""
+"""A late decision costs no request its rendering, and no fact of an answer is lost."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What an attacker, or an accident, may send: it harms nobody else, and is refused as the provider would refuse it."""
+"""Hostile and damaged requests harm no other caller, and are refused as the provider would refuse them."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""A look into a session that was looked at before costs what happened since."""
+"""A repeated look into a session costs only the news since the last look."""
 
 import json
 from pathlib import Path

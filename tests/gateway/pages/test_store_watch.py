@@ -1,4 +1,4 @@
-"""A store that is damaged, replaced or gone is told of once and clearly, and keeps nobody from working."""
+"""A damaged, replaced or missing store is reported once and clearly, and stops no one's work."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A model behind the gateway asks child models about what left its window; the client sees one answer."""
+"""A model behind the gateway asks child models about evicted content, and the client sees one answer."""
 
 import asyncio
 import io

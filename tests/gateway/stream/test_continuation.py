@@ -1,4 +1,4 @@
-"""A request that goes on behind what the model said to it."""
+"""A request that continues after the model's answer to it."""
 
 import json
 from pathlib import Path

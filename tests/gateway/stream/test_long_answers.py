@@ -1,4 +1,4 @@
-"""Long answers and packed ones hold nobody up, and take no more memory than there is."""
+"""Long and compressed answers delay no other request, and take bounded memory."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""The model recalls what left its window, through the gateway, and the client sees one answer."""
+"""The model recalls evicted content through the gateway, and the client sees one answer."""
 
 import asyncio
 import io

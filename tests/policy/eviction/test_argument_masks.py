@@ -1,4 +1,4 @@
-"""Arguments that carry text of files: what of them may go, when, and what stands in its place."""
+"""Arguments with file text: which parts may be masked, when, and the line in their place."""
 
 import json
 from dataclasses import replace

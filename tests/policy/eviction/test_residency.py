@@ -1,4 +1,4 @@
-"""Which results may be evicted, and which are when nobody names prices."""
+"""The results that may be evicted, and the evictions without prices."""
 
 from typing import Any
 

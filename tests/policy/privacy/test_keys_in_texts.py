@@ -1,4 +1,4 @@
-"""Keys are told by their shape, and little else is."""
+"""Keys are recognised by their shape, and little other text is taken for a key."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""The echo guard: what stands for text must not become text of a file (law 8)."""
+"""The echo guard: a stub or marker must not become text of a file (law 8)."""
 
 import json
 from pathlib import Path

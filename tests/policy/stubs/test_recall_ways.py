@@ -1,4 +1,4 @@
-"""Each text that stands for other text says how to recall it, in the words of the model's way of recall."""
+"""Each text in place of other text says how to recall it, in the words of the model's way of recall."""
 
 import json
 

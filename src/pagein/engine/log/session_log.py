@@ -227,7 +227,8 @@ class SessionLog:
             before, is_begun, within, mended = self._stand(), False, self._alone, len(self.journal.mended)
             last: EntryId | None = None
             try:
-                with self._journals.exclusive() if self._journals is not None else contextlib.nullcontext():
+                # a turn within a turn has the store already
+                with contextlib.nullcontext() if self._journals is None or within else self._journals.exclusive():
                     if self._journals is not None:
                         self.privacy.begin_turn()
                     try:

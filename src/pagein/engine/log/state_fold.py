@@ -175,7 +175,7 @@ def _with_fronts(tip: Cell | None, pieces: Iterable[WindowPiece], in_front: int)
 
 
 def _masks(state: State, rules: Rules) -> ArgumentRules | None:
-    """Return which arguments may be masked in a session; None for none."""
+    """Return which arguments may be masked in a session; None if masks are off."""
     settings = rules.residency.arguments
     return None if settings is not None and settings.guarded and not state.guarded else settings
 

@@ -19,7 +19,7 @@ class Outside:
     now: returns seconds since 1970.
     settings: settings of read answers.
     witness: True to check each answer by the witness first.
-    symbols: finds definitions by name; None for none.
+    symbols: finds definitions by name; None without symbols.
     """
 
     blobs: BlobStore

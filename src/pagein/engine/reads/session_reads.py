@@ -85,7 +85,7 @@ class SessionReads:
     """Reads of a session. Thread-safe.
 
     proofs: the read answers that the window proves, at each entry.
-    symbols: finds definitions by name; None for none.
+    symbols: finds definitions by name; None without symbols.
     """
 
     def __init__(self, log: SessionLog, proofs: Fold[Evidence], outside: Outside, files: Files) -> None:

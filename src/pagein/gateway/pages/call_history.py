@@ -34,7 +34,7 @@ class CallRecord:
     deferred: number of the client's tools that the model must search for
     replaced, crowded, saved_characters: as in `CuratedRequest`
     cost, saved, shortfall, explanation, cause, who: as in `UsageAccount`
-    told: why the provider says that its cache was missed, "" if it says nothing
+    told: the provider's own reason for a cache miss, "" without a reason
     """
 
     at: float
@@ -107,7 +107,7 @@ class SessionView(TypedDict):
     shortfall: as in `UsageAccount`
     unbilled: cost of passthrough calls at API prices, not included in `cost`, because a subscription bills no tokens
     keep_alives, keep_alive_cost: number of keep-alive requests, and their cost in BIT, included in `cost`
-    usd, saved_usd: `cost` and `saved` in dollars, each call at the price of its model; None without a call of a model with one
+    usd, saved_usd: `cost` and `saved` in dollars, each call at the price of its model; None without a call of a priced model
     """
 
     name: str

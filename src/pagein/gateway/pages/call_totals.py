@@ -60,7 +60,8 @@ class LedgerView(TypedDict):
 class MissCount(TypedDict):
     """The cache misses of one cause.
 
-    cause, who: as in `providers.caches.cache_doctor`. calls: calls that missed. tokens: tokens that they did not read from the cache.
+    cause, who: as in `providers.caches.cache_doctor`. calls: calls that missed. tokens: expected cache reads that did not
+    happen, in tokens.
     """
 
     cause: str

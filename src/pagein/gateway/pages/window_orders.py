@@ -31,8 +31,9 @@ class UndoStep(TypedDict):
 class OrderView(TypedDict):
     """The outcome of an order.
 
-    target: a result, by the id of its call or of its object; or a file, which stands for every result that shows it.
-    text: what holds now. undo: the orders that take it back, in their order; empty if nothing can.
+    target: a result, by the id of its call or of its object; or a file, for every result that shows the file.
+    text: the state after the order, in words. undo: the orders that take the order back, in sequence; empty if that is
+    impossible.
     """
 
     session: str

@@ -20,7 +20,7 @@ class GuardState:
 
     metrics: counts over the whole branch.
     spent: what was spent since the budget was last restored.
-    search: the last search since then; None for none.
+    search: the last search since then; None without a search.
     bundle: the reads since the last search, words of a user, or compaction.
     since: number of those reads.
     files: path keys of the files that were read since the last compaction.

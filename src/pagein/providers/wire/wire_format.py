@@ -67,7 +67,7 @@ class RequestForm:
     cache_blocks: the blocks of a decoded message as the prompt cache counts them, each with its side (`user`, `tool`,
         `assistant` or a further role).
     without_blocks: removes some blocks of thinking from a message; None for a format without such blocks.
-    server_results: how results of the provider's own tools stand in a message; None if they never leave.
+    server_results: the form of results of the provider's own tools in a message; None if they never leave.
     takes_bare_string: whether a bare string may stand for the list of messages.
     has_call_ids: whether calls and results carry ids. False: ids made by `message` are no part of what was said.
     model_field: the field of the body with the model's name; "" if the name is in the path of the request.
@@ -137,7 +137,7 @@ class BreakpointForm:
     """How cache breakpoints are written.
 
     field: the field of a block that holds its breakpoint.
-    text: the type of the block behind the short form of a string.
+    text: the type of block for which a plain string is the short form.
     may_carry: whether the provider accepts a breakpoint on a block; its turn is None for tools and system.
     word: the TTL of a breakpoint, as `TurnPart.mark` has it.
     mark: the value of the field for such a TTL.
@@ -212,7 +212,7 @@ class ValidityForm:
 
     turns: converts a body to turns, the input of the rules.
     rules: the rules by id. Several formats may share a rule: then it is the same value under the same id.
-    with_answer: a body with an answer behind it, given as blocks or as messages, as the format has them.
+    with_answer: a body with an answer appended, given as blocks or messages of the format.
     binds_thinking: whether blocks of thinking may be bound to the prompt before them. The model decides whether they are.
     signs_open_turn: whether signatures of calls are checked until the user's next words, so that nothing is evicted or
         masked until then.
@@ -245,10 +245,10 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class HttpForm:
-    """The way over HTTP.
+    """The format over HTTP: vendor, paths, errors.
 
     vendor: the upstream, by the name of its setting. Formats of one vendor share `error` and `claims`.
-    endpoint: the meaning of a path without its query; None for a path of others. Calls are requests by POST.
+    endpoint: the meaning of a path without its query; None for a path of another format. Calls are requests by POST.
     prefixes: beginnings of further paths of the vendor, with or without `/v1` before them.
     claims: whether headers, with names in lower case, show a client of the vendor.
     error: the body of an error, from a status, a message and a code for logs.
@@ -267,7 +267,7 @@ class HttpForm:
 class WireFormat:
     """A wire format.
 
-    name: as callers, logs and the journal have it. It never changes: older stores contain it.
+    name: used by callers, logs and the journal. It never changes: older stores contain it.
     likeness: how certain it is that a decoded body is written in this format: 0 for impossible. The surest format is
         taken when nobody names one; no two formats give the same number above 0 for one body.
     """

@@ -18,10 +18,10 @@ from pagein.replay.policies.stress_needs import StressNeeds
 
 @dataclass(frozen=True, slots=True)
 class RecallCount:
-    """Recalls of texts that left in one way.
+    """Recalls of texts evicted in the same way.
 
-    absent: texts that left. recalled: those that a tool recalled at least once while they were absent.
-    drawn: those that the stress model draws.
+    absent: number of evicted texts. recalled: number of texts that a tool recalled while they were absent.
+    drawn: number of texts whose recall the stress model assumes.
     """
 
     absent: int = 0
@@ -38,8 +38,8 @@ class RecallCounts:
     """Recalls of evicted texts, and of outputs that entered as previews.
 
     calls: model calls of the sessions.
-    usd: their bill in dollars, without calls of unknown price. recalled_usd, drawn_usd: what the recalls cost, and what the drawn
-        ones would.
+    usd: their bill in dollars, without calls of unknown price. recalled_usd, drawn_usd: cost of the recalls, and of the assumed
+    recalls.
     """
 
     calls: int = 0

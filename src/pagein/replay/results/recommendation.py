@@ -33,9 +33,9 @@ _CHOOSING: Final = 2 / 3
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Settings that are tried.
+    """Settings to compare in a replay.
 
-    policy: the policy of the replay that has them.
+    policy: the replay's policy with these settings.
     """
 
     residency: Preset
@@ -89,11 +89,11 @@ class Outcome:
 class Recommendation:
     """The recommended settings for a user's own sessions, with the reason.
 
-    earlier, later: number of sessions that chose and that judged.
+    earlier, later: number of sessions for the choice, and for the judgement.
     now: the settings in force.
     whole: the outcome of each candidate on all sessions.
     chosen: the choice of the earlier part; None if there are too few sessions.
-    saving: what the choice saves on the later part against the settings in force, as a share of its bill.
+    saving: saving of the choice on the later part against the settings in force, as a share of its bill.
     noise: a saving below this one could be chance.
     advice: the recommended settings; those in force if nothing is to change.
     why: the reason in a sentence.
@@ -113,7 +113,7 @@ class Recommendation:
 def tune(sessions: Sequence[SessionBill], tried: Sequence[Candidate], now: Candidate) -> Recommendation:
     """Return the recommendation for sessions that were replayed under every candidate.
 
-    now: the settings in force, one of those that were tried.
+    now: the settings in force, one of `tried`.
     """
     ordered = sorted(sessions, key=lambda one: (one["began"] is None, one["began"] or 0.0))
     cut = round(len(ordered) * _CHOOSING)

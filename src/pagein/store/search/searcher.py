@@ -6,7 +6,8 @@ Rules of this file
    answer equals the answer of a full scan.
 2. Places only go down in the course of a search. New content gets higher places and changes no page.
 3. The deadline is checked between two items; a search that exceeds it reports the fact and where to continue.
-4. Only texts of items passing every filter are read, in batches, and the next batch is read while the current batch is matched.
+4. Only texts of items passing every filter are read, in batches, and the next batch is read while the current batch is matched. A text
+   of several items is read once, and JSON only if it may have the words of a literal.
 """
 
 import time
@@ -19,19 +20,30 @@ from typing import Final, Protocol, TypeAlias
 from pagein.errors import BadInput, StoreError
 from pagein.model.chats import page_of
 from pagein.model.names import ContentHash
-from pagein.model.search_query import ChatPlace, Hit, Match, Results, Search, UnsearchedVersion, Where
+from pagein.model.search_query import CONTENT, ChatPlace, Hit, Match, Results, Search, UnsearchedVersion, Where
 from pagein.policy.recall.hit_order import arrange_hits
 from pagein.policy.recall.path_filter import path_matches
 from pagein.policy.recall.patterns import NO_NEED, Need, every_need, literal_grams, some_need
+from pagein.store.search.page_positions import PagePosition, position_in
 from pagein.store.search.pattern_matches import Matcher
 from pagein.store.search.shelf_batches import at, batches, downwards
-from pagein.store.search.shelves import NOWHERE, Newest, Part, Shelf, ShelfItem, page_places, readable, type_mark
+from pagein.store.search.shelves import (
+    NOWHERE,
+    Newest,
+    Part,
+    Shelf,
+    ShelfItem,
+    may_say,
+    page_places,
+    readable,
+    type_mark,
+    word_of,
+)
 
 _LARGEST_PAGE: Final = 10_000
-_LONGEST_POSITION: Final = 60
-_LAST_PLACE: Final = 2**62
 _MOST_SESSIONS: Final = 8
 """Sessions to ask the index for; of more, each item is filtered."""
+_MOST_BARREN: Final = 1 << 16
 _AHEAD: Final = 2
 """Number of batches read and matched at the same time: as many as the engine can run in parallel on a small machine."""
 
@@ -70,24 +82,13 @@ class _BatchResult:
     left: ShelfItem | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Position:
-    """Beginning of a page: a place of a shelf, and the number of hits to skip there."""
-
-    shelf: str
-    place: int
-    skip: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.shelf}{self.place}.{self.skip}"
-
-
 @dataclass(slots=True)
 class _SearchPage:
     """The results of a search so far.
 
     sessions: the sessions that the search asks for; None for all
     told: objects and fields with a reported newest match
+    barren: texts without a match, which other items have too, by field
     """
 
     search: Search
@@ -98,6 +99,7 @@ class _SearchPage:
     looked_into: int = 0
     unsearched: list[UnsearchedVersion] = field(default_factory=list)
     told: set[tuple[str, str]] = field(default_factory=set)
+    barren: set[tuple[str, ContentHash]] = field(default_factory=set)
 
     def full(self) -> bool:
         return len(self.hits) > self.search.limit
@@ -133,7 +135,7 @@ class Searcher:
         deadline = None if search.within is None else time.monotonic() + search.within
         sessions = self._sessions_of(search.session, search.agent)
         page = _SearchPage(search, Matcher(search), deadline, sessions)
-        start = _position(search.after)
+        start = position_in(search.after)
         for shelf in self._shelves:
             if start is not None and start.shelf != shelf.name:
                 continue
@@ -151,12 +153,13 @@ class Searcher:
 class _ShelfPass:
     """A search of a single page down a single shelf."""
 
-    def __init__(self, shelf: Shelf, index: Index | None, page: _SearchPage, start: _Position | None) -> None:
+    def __init__(self, shelf: Shelf, index: Index | None, page: _SearchPage, start: PagePosition | None) -> None:
         self._shelf, self._index, self._page, self._start = shelf, index, page, start
         self._search, self._matcher = page.search, page.matcher
+        self._word = "" if self._search.regex else word_of(self._search.pattern)
         self._earlier: dict[tuple[str, str], bool] = {}
 
-    def run(self) -> _Position | None:
+    def run(self) -> PagePosition | None:
         """Search the shelf downwards. Return where to continue, or None at the end of the shelf."""
         below = self._shelf.last() + 1 if self._start is None else self._start.place + 1
         wanted = (thing for thing in self._things(below) if self._passes(thing))
@@ -167,7 +170,7 @@ class _ShelfPass:
                     return stopped
         return None
 
-    def _take_batch(self, worked: _BatchResult) -> _Position | None:
+    def _take_batch(self, worked: _BatchResult) -> PagePosition | None:
         """Add a batch's result to the page. Return where to continue if the page is full or the time is over."""
         page = self._page
         for number, thing, newest, found in worked.held:
@@ -175,10 +178,10 @@ class _ShelfPass:
             self._keep(thing, newest, found)
             if page.full():
                 page.looked_into += number + 1
-                return _Position(self._shelf.name, thing.place, self._skip(thing) + self._search.limit - before)
+                return PagePosition(self._shelf.name, thing.place, self._skip(thing) + self._search.limit - before)
         page.looked_into += worked.count
         left = worked.left
-        return None if left is None else _Position(self._shelf.name, left.place, self._skip(left))
+        return None if left is None else PagePosition(self._shelf.name, left.place, self._skip(left))
 
     def _things(self, below: int) -> Iterator[ShelfItem]:
         """Yield the items that may match, highest place first."""
@@ -206,7 +209,13 @@ class _ShelfPass:
         if self._search.versions == "current" or not self._search.deleted:
             newest = self._shelf.newest({thing.id for thing in batch})
         asked = [self._searched_parts(thing, newest.get(thing.id, NOWHERE)) for thing in batch]
-        loaded = iter(self._shelf.load([part for parts in asked for _, part in parts if not isinstance(part, bytes)]))
+        wanted = {
+            part: None
+            for parts in asked
+            for name, part in parts
+            if isinstance(part, ContentHash) and (name, part) not in self._page.barren
+        }
+        loaded = dict(zip(wanted, self._shelf.load([*wanted]), strict=True))
         held: list[tuple[int, ShelfItem, Found]] = []
         count, left = 0, None
         for thing, parts in zip(batch, asked, strict=True):
@@ -218,10 +227,7 @@ class _ShelfPass:
                 break
             # a page needs no more matches than this from a single item
             most = self._search.limit + 1 + self._skip(thing)
-            found = {
-                name: self._part_matches(thing, name, next(loaded) if isinstance(part, ContentHash) else part, most)
-                for name, part in parts
-            }
+            found = {name: self._part_matches(thing, name, part, loaded, most) for name, part in parts}
             found = {name: some for name, some in found.items() if some}
             if found or thing.problem is not None:
                 held.append((count, thing, found))
@@ -232,15 +238,25 @@ class _ShelfPass:
         )
 
     def _part_matches(
-        self, thing: ShelfItem, name: str, data: bytes | StoreError, most: int
+        self, thing: ShelfItem, name: str, part: Part, loaded: Mapping[ContentHash, bytes | StoreError], most: int
     ) -> list[Placed] | StoreError:
+        data = loaded.get(part) if isinstance(part, ContentHash) else part
+        if data is None:  # known to be barren
+            return []
         if isinstance(data, StoreError):
             return data
-        matches = self._matcher.matches(readable(name, data), most)
+        matches = self._matches(name, data, most)
+        if not matches and isinstance(part, ContentHash) and len(self._page.barren) < _MOST_BARREN:
+            self._page.barren.add((name, part))
         if matches and page_of(name) is not None:
             return list(zip(matches, page_places(name, data, [match.line for match in matches]), strict=True))
         place = None if thing.turn is None else ChatPlace(thing.turn, thing.step)
         return [(match, place) for match in matches]
+
+    def _matches(self, name: str, data: bytes, most: int) -> list[Match]:
+        if name != CONTENT and self._word and not may_say(data, self._word, ignore_case=self._search.ignore_case):
+            return []
+        return self._matcher.matches(readable(name, data), most)
 
     def _searched_parts(self, thing: ShelfItem, newest: Newest) -> Sequence[tuple[str, Part]]:
         """Return the parts of an item that the search asks for."""
@@ -361,24 +377,6 @@ def _where(thing: ShelfItem, *, current: bool) -> Where:
         at=thing.at,
         chat=thing.chat,
     )
-
-
-def _position(text: str | None) -> _Position | None:
-    if text is None:
-        return None
-    place, _, skip = text[1:].partition(".")
-    digits = place + skip
-    if not (
-        text[:1].isalpha()
-        and place
-        and skip
-        and digits.isdecimal()
-        and digits.isascii()
-        and len(text) <= _LONGEST_POSITION
-        and max(int(place), int(skip)) < _LAST_PLACE
-    ):
-        raise BadInput(f"not the `next` of a page: {text[:40]!r}; give it as the page before ended with it")
-    return _Position(text[0], int(place), int(skip))
 
 
 def _results(page: _SearchPage, following: str | None, *, timed_out: bool) -> Results:

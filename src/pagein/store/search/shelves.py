@@ -8,6 +8,7 @@ long chat is read and indexed once, and a page has the time at which it was said
 """
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -278,6 +279,28 @@ def readable(name: str, data: bytes) -> bytes:
         return "\n".join(_metadata_texts(value) if name == METADATA else _lines("", value)).encode("utf-8", "replace")
     except (ValueError, TypeError, KeyError):
         return data
+
+
+_WORDS: Final = re.compile(r"[A-Za-z0-9_]{3,}")
+_MADE: Final = "toolcall toolresult text thinking image other withheld tool ref args status open cut short turn nickname none true false"
+"""Words of readable texts that no value has."""
+
+
+def word_of(literal: str) -> str:
+    """Return the longest word of a literal that a readable text takes from its JSON alone; "" if there is none."""
+    words = (one for one in _WORDS.findall(literal) if one.lower() not in _MADE)
+    return max(words, key=len, default="")
+
+
+def may_say(data: bytes, word: str, *, ignore_case: bool) -> bool:
+    """Return whether the readable text of some JSON may have a word (`word_of`), without reading the JSON.
+
+    What joins values and labels is no letter, no digit and no `_`, so a word is all in one of them.
+    """
+    if not ignore_case:
+        return word.encode() in data or b"\\u00" in data
+    # other letters than these may be taken for them without regard to case
+    return word.lower().encode() in data.lower() or b"\\u" in data or not data.isascii()
 
 
 def page_places(name: str, data: bytes, lines: Sequence[int]) -> list[ChatPlace]:

@@ -14,6 +14,7 @@ Rules of this file
 7. The table `line_text` tells which lines need a blob. A blob that is removed is put back into these lines first.
 """
 
+import contextlib
 import re
 import struct
 import threading
@@ -58,7 +59,7 @@ QUICKLY: Final = 9
 SLOWLY: Final = 17
 """A level for what is compressed outside of a transaction: a sixteenth smaller than `QUICKLY`, in eleven times as long."""
 _LEVEL_WITH_BASE: Final = 12
-_BUNDLES_AT_HAND: Final = 12
+_BUNDLES_AT_HAND: Final = 20  # of up to 4 MB each: texts that say again what was said before are in earlier bundles
 _WINDOW_OF_SOURCES: Final = 24
 # with a base that contains nearly all of the content, a higher level is hardly slower
 _LEVEL_OF_DIFFERENCES: Final = 9
@@ -177,9 +178,12 @@ def unpack_once(data: bytes, unpacked: Callable[[bytes], bytes]) -> bytes:
     unpacked: unpacks the bundle
     """
     # compared as they are: a hash of so many bytes would take longer
-    for packed, contents in tuple(_bundles):
-        if packed == data:
-            return contents
+    for kept in tuple(_bundles):
+        if kept[0] == data:
+            with contextlib.suppress(ValueError, IndexError):  # another thread was faster
+                _bundles.remove(kept)
+            _bundles.appendleft(kept)
+            return kept[1]
     contents = unpacked(data)
     _bundles.appendleft((data, contents))
     return contents

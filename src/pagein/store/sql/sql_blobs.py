@@ -131,19 +131,22 @@ class SqlBlobs:
             return free_older(rows) if bundle is None else put_bundle(rows, bundle)
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
-        taken: set[ObjectId] = set()
         with self._database.open_writer() as rows:
-            self._hold([content for _, content in objects])
-            for stored, content in objects:
-                rows.execute(
-                    f"INSERT INTO object({OBJECT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-                    _record(stored),
-                )
-                first = _find_object(rows, stored.id)
-                if first is None or (first.content, first.workspace) != (stored.content, plain(stored.workspace)):
-                    taken.add(stored.id)
-                else:
-                    put_blob(rows, content)
+            return self._put_objects(rows, objects)
+
+    def _put_objects(self, rows: Rows, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
+        taken: set[ObjectId] = set()
+        self._hold([content for _, content in objects])
+        for stored, content in objects:
+            rows.execute(
+                f"INSERT INTO object({OBJECT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+                _record(stored),
+            )
+            first = _find_object(rows, stored.id)
+            if first is None or (first.content, first.workspace) != (stored.content, plain(stored.workspace)):
+                taken.add(stored.id)
+            else:
+                put_blob(rows, content)
         return frozenset(taken)
 
     def find(self, object_id: ObjectId) -> StoredObject | None:

@@ -52,7 +52,7 @@ DATA: Final = "CASE WHEN length(blob.data) = 8 THEN coalesce(alone.packed, blob.
 """The packed bytes of a blob, in `BLOBS`."""
 BLOBS: Final = "blob LEFT JOIN alone ON alone.number = blob.number"
 _SMALLEST: Final = 17
-"""Stored bytes up to which a blob stays in its row: its place in a bundle would take as much, and reading it 40,000 times as much."""
+"""Stored bytes from which a blob is bundled: the place of a smaller one would take as much, and to read it, its whole bundle is unpacked."""
 _LARGEST: Final = 1 << 18
 """Stored bytes from which a blob stays alone."""
 _SIZE: Final = 1 << 22

@@ -101,12 +101,11 @@ class SqlJournals(SqlBlobs):
         with self._database.open_writer() as rows:
             return LINES.put_joined(rows, waiting, joined)
 
-    def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
-        with self._database.open_writer() as rows:
-            taken = super().put_objects(objects)
-            for stored, _ in objects:
-                if stored.id not in taken:
-                    loosen_lines(rows, stored.content)
+    def _put_objects(self, rows: Rows, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
+        taken = super()._put_objects(rows, objects)
+        for stored, _ in objects:
+            if stored.id not in taken:
+                loosen_lines(rows, stored.content)
         return taken
 
     def entries(self, session: str) -> Iterator[Entry | UnreadableLine]:

@@ -197,7 +197,7 @@ def _carried_out(
     objects: frozenset[ObjectId],
     blobs: frozenset[ContentHash],
 ) -> CollectionPlan:
-    """Return what was deleted. What others wrote meanwhile is not told from what was freed."""
+    """Return the deleted content. Bytes that other processes wrote meanwhile lower the figure `freed`."""
     freed = max(0, planned.size - _size(store.blob_sizes(), store.sessions()))
     reasons = planned.reasons[: len(removed)]
     return replace(planned, sessions=tuple(removed), objects=objects, blobs=blobs, freed=freed, reasons=reasons)

@@ -14,7 +14,6 @@ from pagein.store.sql.sql_erasure import SqlErasure
 from pagein.store.sql.sql_rows import Rows
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.collection import NO_BYTES
-from pagein.store.upkeep.rebuild import fault_of_log
 from pagein.store.upkeep.sql_upkeep import SqlUpkeep
 
 
@@ -41,6 +40,10 @@ class SqliteUpkeep(SqliteStore, SqlUpkeep, SqlErasure):
         return ()
 
     def faults(self) -> Sequence[str]:
+        from pagein.store.upkeep.rebuild import (
+            fault_of_log,  # its tables take longer to make than most commands to answer
+        )
+
         with self._database.open_reader() as connection:
             rows = connection.execute("PRAGMA integrity_check").fetchall()
         of_log = fault_of_log(self._database.path)

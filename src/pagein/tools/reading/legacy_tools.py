@@ -20,7 +20,7 @@ from pagein.tools.reading.unified_read import answer_unified_read
 class LegacyTool:
     """A tool replaced by `read`.
 
-    targets: its names for `target`, the first one that is given counts. renamed: its other names for arguments of `read`.
+    targets: its argument names for `target`; the first given name counts. renamed: its names for other arguments of `read`.
     """
 
     name: str
