@@ -12,7 +12,7 @@ from typing import Final
 from pagein.policy.recall.patterns import Every, Gram, Need, grams
 from pagein.store.postgres.postgres_database import PostgresDatabase
 from pagein.store.postgres.postgres_schema import dialect
-from pagein.store.search.trigram_index import AGAIN, SHELVES, STATE, TrigramIndex
+from pagein.store.search.trigram_index import AGAIN, ANEW, SHELVES, STATE, TrigramIndex
 from pagein.store.sql.sql_rows import Rows
 
 _SIGN: Final = 1 << 31
@@ -26,10 +26,7 @@ _STEPS: Final = (
             *(f"CREATE INDEX grams_{name}_by_gram ON grams_{name} USING GIN (grams)" for name in SHELVES),
         ),
     ),
-    *(
-        (step, (*(f"TRUNCATE grams_{name}" for name in SHELVES), AGAIN))
-        for step in ("names of sessions", "types of items")
-    ),
+    *((step, (*(f"TRUNCATE grams_{name}" for name in SHELVES), AGAIN)) for step in ANEW),
 )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pagein.policy.recall.patterns import Every, Gram, Need
-from pagein.store.search.trigram_index import AGAIN, SHELVES, STATE, TrigramIndex
+from pagein.store.search.trigram_index import AGAIN, ANEW, SHELVES, STATE, TrigramIndex
 from pagein.store.sql.sql_rows import Rows
 from pagein.store.sql.sqlite_schema import Schema
 from pagein.store.sqlite.sqlite_database import SqliteDatabase
@@ -25,7 +25,7 @@ _SCHEMA: Final = Schema(
         ("grams by place", (*STATE, *(f"CREATE VIRTUAL TABLE grams_{name} USING {_TABLE}" for name in SHELVES))),
         *(
             (step, (*(f"INSERT INTO grams_{name}(grams_{name}) VALUES('delete-all')" for name in SHELVES), AGAIN))
-            for step in ("names of sessions", "types of items")
+            for step in ANEW
         ),
     ),
 )
