@@ -1,3 +1,4 @@
+import contextlib
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -118,6 +119,22 @@ class CountingShelf(VersionShelf):
         found = super().between(above, upto)
         self.handed += len(found)
         return found
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_half_a_surrogate_pair_in_a_name_hides_no_object(tmp_path: Path, *, is_indexed: bool) -> None:
+    """A program that cuts a text in the middle of an emoji stores one."""
+    with contextlib.closing(SqliteIndex(tmp_path / "index")) as index:
+        desk = Desk(index=index)
+        desk.put("a needle", path="cut\ud83d.md")
+        desk.put("another needle", metadata={"title": "cut \ud83d", "path": "whole.md"})
+        desk.put("a third needle", nickname="cut\ud83d")
+        if is_indexed:
+            desk.build()
+        found = desk.find("needle")
+        assert (len(found.hits), found.unsearched) == (3, ())
+        (hit,) = desk.find("needle", path="cut\ud83d.md").hits
+        assert hit.where.path == "cut\ud83d.md"
 
 
 def test_text_behind_a_nul_is_found(tmp_path: Path) -> None:

@@ -178,10 +178,10 @@ def shelf_item(row: Row, before: str | None = None) -> ShelfItem:
     """
     place, number, at, chars, record, session = row
     try:
-        fields = _RECORDS.decode(record)
+        fields = _fields_of(record)
         about = _about(fields)
         parts = tuple(_parts(fields, record, {} if before is None else pages_in(before)))
-    except (msgspec.MsgspecError, ValueError) as problem:
+    except (msgspec.MsgspecError, ValueError, LookupError, TypeError) as problem:
         return unreadable(place, number, StoreError(f"the record of version {place} cannot be read: {problem}"))
     known = fields.id, number, fields.type, fields.nickname, about.path if isinstance(about.path, str) else None
     return ShelfItem(place, *known, session, at, chars, parts, *_chat_place(fields, about))
@@ -190,18 +190,33 @@ def shelf_item(row: Row, before: str | None = None) -> ShelfItem:
 def pages_in(record: str) -> Mapping[str, ContentHash]:
     """Return the pages of a chat in its record, by field; empty for other objects."""
     try:
-        fields = _RECORDS.decode(record)
-    except (msgspec.MsgspecError, ValueError):
+        fields = _fields_of(record)
+    except (msgspec.MsgspecError, ValueError, LookupError, TypeError):
         return {}
     if fields.type != CHAT:
         return {}
     return {name: ContentHash(digest) for name, digest in fields.additional.items() if page_of(name) is not None}
 
 
+def _fields_of(record: str) -> "_SearchRecord":
+    """Return the fields of a record. Half of a surrogate pair, as in a text that its program cut, is no JSON for the fast decoder."""
+    try:
+        return _RECORDS.decode(record)
+    except msgspec.DecodeError:
+        found = json.loads(record)
+        metadata = json.dumps(found["metadata"], separators=(",", ":")).encode()
+        return msgspec.convert(found | {"metadata": msgspec.Raw(metadata)}, _SearchRecord)
+
+
 def _about(fields: "_SearchRecord") -> "_AboutRecord":
     """Return the metadata fields for filters. Metadata without such fields is not decoded."""
     raw = bytes(fields.metadata)
-    return _ABOUT.decode(raw) if any(name in raw for name in _WANTED) else _NOTHING
+    if not any(name in raw for name in _WANTED):
+        return _NOTHING
+    try:
+        return _ABOUT.decode(raw)
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(raw), _AboutRecord)
 
 
 def _chat_place(fields: "_SearchRecord", about: "_AboutRecord") -> tuple[str | None, int | None, int | None]:

@@ -206,15 +206,17 @@ def _carried_out(
 def drop_unneeded(store: WholeStore) -> int:
     """Remove the content that nothing needs, and return the number of blobs. If a line cannot be read, all content stays.
 
-    The journals are read before the transaction, and in it only what was added to them meanwhile.
+    Journals and versions are read before the transaction, and in it only what was added meanwhile.
     """
     sizes, rewritings, needs = store.blob_sizes(), store.forgettings(), _Needs()
     try:
         _add_needs(needs, store.journal_lines(), sizes)
+        history, version = store.contents()
         with store.exclusive():
-            after = needs.place if store.forgettings() == rewritings else 0
-            _add_needs(needs, store.journal_lines(after), sizes)
-            return store.drop_blobs(sorted(sizes.keys() - _needed(store, needs, ()) - {NO_BYTES}))
+            place, version = (needs.place, version) if store.forgettings() == rewritings else (0, 0)
+            _add_needs(needs, store.journal_lines(place), sizes)
+            needed = _needed(store, needs, (), version) | history
+            return store.drop_blobs(sorted(sizes.keys() - needed - {NO_BYTES}))
     except _UnknownNeeds:
         return 0
 
