@@ -19,7 +19,6 @@ from pagein.policy.economics.cache_keepalive import LATE, MARGIN
 
 _APART: Final = 1 / 16
 """Share of the TTL that lies between two remembered parts, so that few are remembered however fast requests follow."""
-_ROUNDED: Final = 1.0  # tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class WrittenParts:
 
         ttl: TTL of what it wrote.
         """
-        kept = tuple(one for one in self.parts if one.end <= read + _ROUNDED)
+        kept = tuple(one for one in self.parts if one.end <= read)
         if not written:
             return WrittenParts(kept, self.least if kept else 0.0)
         if kept and at - kept[-1].at < _APART * ttl:
@@ -69,7 +68,7 @@ class WrittenParts:
         """Return whether a request now read an entry that would have ended if reads did not renew it."""
         if read < self.least:
             return False
-        last = next((one for one in self.parts if read <= one.end + _ROUNDED), None)
+        last = next((one for one in self.parts if read <= one.end), None)
         return last is not None and now > last.until + LATE
 
 
