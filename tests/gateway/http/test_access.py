@@ -390,7 +390,7 @@ def test_beyond_loopback_the_start_says_so_and_gives_agents_an_address_that_work
         assert "another token" in wrong["gateway"]
         process.terminate()
         said = process.communicate()[1]
-        assert "answers nobody who does not show its token" in said
+        assert "answers only requests with its token" in said
         assert token not in said
 
 
