@@ -329,7 +329,7 @@ class SessionReads:
 
     def _decide(self, asked: RangeRead, signal: Signal | None) -> ReadDecision:
         key = self.key_of(asked.located)
-        document = replace(asked.document, key=key)
+        document = asked.document if key == asked.document.key else replace(asked.document, key=key)
         request = ReadRequest(document, asked.located.given, asked.first, asked.last, asked.shown, asked.bypass)
         known, wanted = self.knowledge.of(key), asked.wanted
 
