@@ -108,8 +108,11 @@ class Accounts:
 
 def usage_of(served: CacheUsage) -> Usage:
     """Round to whole tokens, as in provider reports. The rounding error goes to the fresh tokens."""
-    read, short, long = round(served.read), round(served.written_5m), round(served.written_1h)
-    return Usage(round(served.prompt) - read - short - long, read, short + long, long, round(served.output))
+    read = round(served.read)
+    # a prefix has the same number of tokens when it is written and when it is read
+    written = round(served.read + served.written_5m + served.written_1h) - read
+    long = min(round(served.written_1h), written)
+    return Usage(round(served.prompt) - read - written, read, written, long, round(served.output))
 
 
 def _text_of(block: Spoken) -> str:

@@ -394,6 +394,12 @@ def cached(turns: int, words: str = "Fix the build", lines: int = 160) -> dict[s
     return {**told, "system": "You fix builds. " * 4000, "cache_control": {"type": "ephemeral"}}
 
 
+async def reported(url: str, folder: Path, turns: int) -> None:
+    """Send a request, and wait until its usage is stored: what was read tells what a rewrite costs."""
+    await sent(url, cached(turns), x_pagein_session="fix-build")
+    await asyncio.to_thread(noted, folder, turns + 1)
+
+
 @needs_browser
 def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None:
     """With PAGEIN_PICTURES=docs/images the picture is written there."""
@@ -404,13 +410,13 @@ def test_the_picture_in_the_docs_shows_the_page_as_it_is(tmp_path: Path) -> None
 
     async def go(url: str) -> None:
         for turns in range(8):
-            await sent(url, cached(turns), x_pagein_session="fix-build")
+            await reported(url, tmp_path, turns)
         with wiring.open_kept_session("fix-build", str(tmp_path / "s.pagein"), workspace=tmp_path) as session:
             for number in range(6):
                 pin_commands.touch(session, "drop", f"toolu_{number:04}", now=True)
             pin_commands.touch(session, "pin", "toolu_0006", now=False)
         for turns in range(8, 20):
-            await sent(url, cached(turns), x_pagein_session="fix-build")
+            await reported(url, tmp_path, turns)
         async with browsing(url + "/", tmp_path / "browser") as page:
             await page.look(1180)
             await page.until("document.querySelector('.parts table') !== null")
