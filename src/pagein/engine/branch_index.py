@@ -80,7 +80,7 @@ class MessageIndex:
         return places
 
     def snapshot_values(self) -> dict[str, Any]:
-        """Return the index as plain values, for `restore_values`."""
+        """Return the index as plain values, for `restore_values` and `return_to`."""
         return {
             "owners": dict(self.owners),
             "stands": dict(self.stands),
@@ -90,6 +90,12 @@ class MessageIndex:
             "breaks": dict(self.breaks),
             "exchanges": {name: list(records) for name, records in self.exchanges.items()},
         }
+
+    def return_to(self, kept: Mapping[str, Any]) -> None:
+        """Be again as `snapshot_values` told, in place, because others read these mappings."""
+        for name, before in vars(self.restore_values(kept)).items():
+            vars(self)[name].clear()
+            vars(self)[name].update(before)
 
     def learn(self, entries: Iterable[Entry]) -> None:
         """Add entries, parents first. Known entries change nothing."""
@@ -204,9 +210,9 @@ class BranchIndex:
         self.reader = RequestReader(kept.get("messages"), self.places.breaks)
         self._learned = -1
         self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
-        self._latest: tuple[PrefixDigests, tuple[str, str]] | None = (
-            None  # the last prompt prefix, and its conversation
-        )
+        self._latest: tuple[PrefixDigests, tuple[str, str]] | None = None  # prompt prefix, and its conversation
+        self._before_turn: Mapping[str, Any] | None = None
+        journal.on_take_back(self._take_back)
 
     def snapshot_values(self, sent: EntryId) -> Mapping[str, Any] | None:
         """Return values for a later process to continue after a request, besides the states of folds; None if
@@ -221,6 +227,10 @@ class BranchIndex:
         """Add new journal entries to the message index."""
         if self._learned == self._log.added:
             return
+        if not self._log.is_in_turn:
+            self._before_turn = None
+        elif self._before_turn is None:  # what a turn adds may be taken back
+            self._before_turn = {"places": self.places.snapshot_values(), "newest": dict(self._newest)}
         self._learned = self._log.added
         fresh = self._log.journal.since(len(self.places.owners))
         self.places.learn(fresh)
@@ -230,6 +240,13 @@ class BranchIndex:
                 if self._latest is None or self._latest[0] is not head:
                     self._latest = head, head.conversation
                 self._newest[self._latest[1]] = self.places.owners[entry.id]
+
+    def _take_back(self, gone: Sequence[EntryId]) -> None:
+        """Unlearn what was learned in a turn that failed."""
+        if self._before_turn is not None and not all(one in self._log.journal for one in gone):
+            self.places.return_to(self._before_turn["places"])
+            self._newest, self._latest = self._before_turn["newest"], None
+            self._learned, self._before_turn = -1, None
 
     def place(self, pending: PendingCall) -> "Placement":
         """Find the place of a request among the entries so far, and the recall tools of its branch."""

@@ -1,9 +1,11 @@
 """Erased texts are recognised wherever they come again, all in one pass, and nothing stored tells them."""
 
 from collections.abc import Iterable
+from hashlib import sha256
 from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.work_counts import calls
@@ -35,7 +37,6 @@ def places_of(texts: Iterable[str], whole: str) -> set[int]:
 def earlier(text: str, key: bytes = KEY) -> Tombstone:
     """What pagein stored before it had anchors: a polynomial of the first 16 characters."""
     import hmac
-    from hashlib import sha256
 
     base = int.from_bytes(hmac.new(key, b"beginnings", sha256).digest()[:7]) | 1
     value = 0
@@ -81,6 +82,33 @@ def test_a_text_that_begins_as_many_do_is_no_candidate_at_each_of_them() -> None
     few = calls(lambda: erased.finds(head))
     assert calls(lambda: erased.finds(log)) <= few + 60
     assert erased.finds(log + secret) == (PrivateSpan(len(log), len(log) + len(secret), "forgotten"),)
+
+
+def test_a_place_where_many_texts_may_begin_costs_one_digest_for_each_length() -> None:
+    """Texts that begin alike have one anchor: each line of a log was compared with each erased line."""
+    head = "2026-11-28 10:00:00 INFO request path=/api/v1/items "
+    lines = [f"{head}id={number:04d} status=200" for number in range(300)]
+    one = ErasedTexts(KEY, (tombstone(lines[0], KEY),))
+    many = ErasedTexts(KEY, tuple(tombstone(line, KEY) for line in lines))
+    log = "".join(f"{head}id={number:04d} status=500\n" for number in range(50))
+    for erased in (one, many):
+        erased.finds(head)  # compiles the anchors
+    assert calls(lambda: many.finds(log)) == calls(lambda: one.finds(log))
+    assert many.finds(log + lines[299]) == (PrivateSpan(len(log), len(log) + len(lines[299]), "forgotten"),)
+
+
+def test_the_engine_has_memory_for_the_anchors_of_any_number_of_texts(capfd: pytest.CaptureFixture[str]) -> None:
+    """Sessions of 20,000 texts were forgotten: the engine wrote that it lacked memory, and went on a thousand times slower."""
+    texts = [sha256(b"%d" % number).hexdigest()[:18] for number in range(20_000)]
+    erased = ErasedTexts(KEY, tuple(tombstone(one, KEY) for one in texts))
+    whole = " ".join([texts[0], "x" * 100, texts[9_999], texts[-1]])
+    assert covered(erased.finds(whole)) == places_of([texts[0], texts[9_999], texts[-1]], whole)
+    assert "out of memory" not in capfd.readouterr().err
+
+
+def test_a_tombstone_costs_no_new_table_of_letters() -> None:
+    tombstone("the first text", KEY)
+    assert calls(lambda: tombstone("another text", KEY)) < 100
 
 
 def test_equal_beginnings_of_two_texts_give_tombstones_that_differ() -> None:

@@ -17,7 +17,8 @@ from pagein.model.versions import Draft
 from pagein.store.sql.bundle_sources import BundleSource
 from pagein.store.sql.packed_bytes import AS_IT_IS, BUNDLE, DIFFERENCE, MEMBER, pack_bundle, unpack
 from pagein.store.sql.pinned_texts import ShortContents
-from pagein.store.sql.sql_bundles import BlobBundle, bundle_of
+from pagein.store.sql.sql_bundles import BlobBundle, bundle_of, dissolve_bundle, load_bundle
+from pagein.store.sql.sql_rows import Rows
 from pagein.store.sql.sqlite_schema import BLOB_TABLES, MIGRATIONS
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -70,6 +71,26 @@ def test_a_bundle_changes_no_answer_and_takes_less_room(store: SqliteUpkeep | Po
     assert sum(store.blob_sizes().values()) <= store.figures()[1]
     assert store.put_many(CONTENTS) == names
     assert bundled(store) == 0
+
+
+def test_contents_that_move_to_another_bundle_while_they_are_read_together_are_not_called_damaged(
+    store: SqliteUpkeep | PostgresUpkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = store.put_many(CONTENTS)
+    bundled(store)
+    moved: list[int] = []
+
+    def load_late(rows: Rows, bundle: int) -> bytes:
+        if len(moved) < 3:
+            moved.append(bundle)
+            with store._database.open_writer() as others:
+                dissolve_bundle(others, bundle)
+            assert bundled(store)
+        return load_bundle(rows, bundle)
+
+    monkeypatch.setattr("pagein.store.sql.blob_batches.load_bundle", load_late)
+    assert list(store.load(names)) == CONTENTS
+    assert len(moved) == 3
 
 
 def test_what_is_no_longer_than_its_place_would_be_stays_in_its_row(store: SqliteUpkeep | PostgresUpkeep) -> None:

@@ -186,6 +186,11 @@ class SessionLog:
             self._unkept = []
 
     @property
+    def is_in_turn(self) -> bool:
+        """True within a turn: its entries may be taken back."""
+        return self._alone
+
+    @property
     def is_kept(self) -> bool:
         """True when every entry is stored."""
         return self._journals is not None and not self._unkept

@@ -4,7 +4,7 @@ Rules of this file
 ------------------
 1. Nothing stored reveals an erased text, or anything about it but its length, to a reader without the store's secret.
 2. A text is recognised in two steps: by the *anchor* of the erased text, and then by its keyed digest. An anchor is a run of bytes in which
-   each byte is replaced by one of 8 letters; the key decides which. One pass of a linear-time engine finds the anchors of all texts.
+   each byte is replaced by one of 8 letters; the key decides which. One pass of a linear-time engine finds the anchors of some thousand texts.
 3. The anchor is the run that is rarest in the erased text itself, so that many candidates are unlikely also where texts are alike.
 4. Tombstones of earlier versions have a fingerprint of the first characters in place of the anchor. No anchor can be made from it, so these
    texts are looked for character by character until they are forgotten again.
@@ -12,9 +12,9 @@ Rules of this file
 
 import hmac
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -35,6 +35,11 @@ _FURTHEST: Final = 1 << (_SEALED_BITS - _PATTERN_BITS)
 _BEHIND_FIRST: Final = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 with which no character begins."""
 _MEMORY: Final = 64 << 20
+_TOGETHER: Final = 2_000
+"""Anchors that are looked for in one pass. The states of some 10,000 anchors outgrow re2's memory: it falls back to a search that takes
+seconds for 1 MB, and writes so to stderr at each find.
+"""
+_NO_TEXTS: Final[Mapping[tuple[int, int], Collection[str]]] = {}
 _LONG: Final = 200
 _CLEAN: Final = 4_096
 _PRIME: Final = (1 << 61) - 1
@@ -54,7 +59,7 @@ def tombstone(text: str, key: bytes) -> Tombstone:
 
 @dataclass(frozen=True)
 class ErasedTexts:
-    """The texts that were forgotten in a store. Search costs nothing without tombstones, else one pass for all."""
+    """The texts that were forgotten in a store. Search costs nothing without tombstones, else a pass for each 2,000."""
 
     key: bytes = b""
     tombstones: tuple[Tombstone, ...] = ()
@@ -67,33 +72,34 @@ class ErasedTexts:
         if not self._by_anchor:
             return
         content = _bytes_of(text)
-        letters = content.translate(self._letters)
-        passed, chars = 0, 0
-        while (found := self._anchors.search(letters, passed)) is not None:
-            at = found.start()
-            chars += _count_chars(content[passed:at])
-            for size in self._sizes:
-                for begins, one in self._by_anchor.get(letters[at : at + size], ()):
-                    start = chars - _count_chars(content[max(at - begins, 0) : at])
-                    if digest_of(self.key, text[start : start + one.chars]) == one.digest:
-                        yield start, start + one.chars
-            chars += _count_chars(content[at : at + 1])
-            passed = at + 1
+        letters = content.translate(_letters(self.key))
+        for anchors in self._anchors:
+            passed, chars = 0, 0
+            while (found := anchors.search(letters, passed)) is not None:
+                at = found.start()
+                chars += _count_chars(content[passed:at])
+                for size in self._sizes:
+                    for (begins, count), digests in self._by_anchor.get(letters[at : at + size], _NO_TEXTS).items():
+                        start = chars - _count_chars(content[max(at - begins, 0) : at])
+                        if digest_of(self.key, text[start : start + count]) in digests:
+                            yield start, start + count
+                chars += _count_chars(content[at : at + 1])
+                passed = at + 1
 
     @cached_property
-    def _letters(self) -> bytes:
-        return _letters(self.key)
+    def _by_anchor(self) -> Mapping[bytes, Mapping[tuple[int, int], Collection[str]]]:
+        """Return the digests of the texts, by their anchors, and by the places of these in bytes with the characters of the texts.
 
-    @cached_property
-    def _by_anchor(self) -> Mapping[bytes, Sequence[tuple[int, Tombstone]]]:
-        """Return the texts, with the places of their anchors in bytes, by their anchors."""
-        found: dict[bytes, list[tuple[int, Tombstone]]] = {}
+        Texts that begin alike have the same anchor; those of the same length cost one digest where it is found.
+        """
+        found: dict[bytes, dict[tuple[int, int], set[str]]] = {}
         for one in self.tombstones:
             if one.beginning < 0:
                 opened = (-1 - one.beginning) ^ _seal(self.key, one.digest)
                 size = min(one.chars, _WINDOW)
                 anchor = bytes(ord("a") + (opened >> (_BITS * place)) % _LETTERS for place in range(size))
-                found.setdefault(anchor, []).append((opened >> _PATTERN_BITS, one))
+                of_length = found.setdefault(anchor, {}).setdefault((opened >> _PATTERN_BITS, one.chars), set())
+                of_length.add(one.digest)
         return found
 
     @cached_property
@@ -101,13 +107,15 @@ class ErasedTexts:
         return sorted({len(one) for one in self._by_anchor})
 
     @cached_property
-    def _anchors(self) -> Any:  # noqa: ANN401  re2 ships no types
+    def _anchors(self) -> Sequence[Any]:
         import re2
 
-        options: Any = re2.Options()
+        options: Any = re2.Options()  # re2 ships no types
         options.encoding = re2.Options.Encoding.LATIN1
         options.max_mem = _MEMORY
-        return re2.compile(b"|".join(sorted(self._by_anchor)), options)
+        ordered = sorted(self._by_anchor)
+        starts = range(0, len(ordered), _TOGETHER)
+        return [re2.compile(b"|".join(ordered[start : start + _TOGETHER]), options) for start in starts]
 
     @cached_property
     def _earlier(self) -> "_EarlierTexts":
@@ -134,8 +142,9 @@ def _count_chars(content: bytes) -> int:
     return len(content) if content.isascii() else len(content.translate(None, _BEHIND_FIRST))
 
 
+@lru_cache(maxsize=8)
 def _letters(key: bytes) -> bytes:
-    """Return the letter of each byte: a table for `bytes.translate`. Each letter stands for as many bytes."""
+    """Return the letter of each byte: a table for `bytes.translate`. Each letter stands for as many bytes. Remembered."""
     order = sorted(range(256), key=lambda one: hmac.digest(key, b"letter %d" % one, sha256))
     table = bytearray(256)
     for place, one in enumerate(order):

@@ -4,6 +4,8 @@ Rules of this file
 ------------------
 1. Rows are read by few statements, and each bundle is unpacked once, in the order of the bundles: neighbours have the same sources.
 2. A delta's bases are read with it. Bytes are hashed again, as those of a single blob (`sql_blobs.load_blob`).
+3. Another process may dissolve a bundle meanwhile, bundle its members again, or remove a base. What seems damaged is read again until
+   its rows stay the same.
 """
 
 import threading
@@ -24,13 +26,20 @@ _BLOB: Final = f"blob.number, hash, codec, {DATA}, base"
 
 def load_blobs(database: SqlDatabase, names: Sequence[ContentHash]) -> list[bytes | StoreError]:
     """Return the verified bytes under these hashes; a failure in place of what is missing or damaged."""
-    kept_names = [bytes.fromhex(name.hex) for name in names]
-    with database.open_reader() as rows:
-        blobs = {row[0]: row for row in _fetch_rows(rows, "hash", list(dict.fromkeys(kept_names)))}
-        _with_bases(rows, blobs)
-    by_name = {bytes(row[1]): row[0] for row in blobs.values()}
-    contents = _members(database, blobs.values())
-    return [_content(name, by_name.get(key), blobs, contents) for name, key in zip(names, kept_names, strict=True)]
+    found: dict[ContentHash, bytes | StoreError] = {}
+    before: dict[int, Row] | None = None
+    left = list(dict.fromkeys(names))
+    while left:
+        with database.open_reader() as rows:
+            blobs = {row[0]: row for row in _fetch_rows(rows, "hash", [bytes.fromhex(name.hex) for name in left])}
+            _with_bases(rows, blobs)
+        if before is not None and all(before.get(number) == row for number, row in blobs.items()):
+            break  # damaged where it is
+        numbers = {bytes(row[1]).hex(): row[0] for row in blobs.values()}
+        contents = _members(database, blobs.values())
+        found |= {name: _content(name, numbers.get(name.hex), blobs, contents) for name in left}
+        left, before = [name for name in left if isinstance(found[name], DamagedBlob)], blobs
+    return [found[name] for name in names]
 
 
 def _fetch_rows(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:
@@ -51,14 +60,8 @@ def _members(database: SqlDatabase, blobs: Iterable[Row]) -> dict[int, bytes | D
         with database.open_reader() as rows:
             try:
                 contents |= members_of(rows, load_bundle(rows, bundle), members)
-                continue
             except DamagedBlob as problem:
                 contents |= {number: problem for number, _, _ in members}
-            again = list(_fetch_rows(rows, "number", [number for number, _, _ in members]))
-        # the bundle was dissolved since: its members are alone
-        contents |= {
-            number: _unpack_or_damage(codec, data, None) for number, _, codec, data, base in again if base is None
-        }
     return contents
 
 

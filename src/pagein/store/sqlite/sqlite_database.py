@@ -8,7 +8,9 @@ Rules of this file
 3. WAL with synchronous=NORMAL: a commit survives the death of the process at any point; at power loss the last commits may
    be lost, never the file.
 4. Every exception of SQLite or the disk becomes StoreError.
-5. An existing file without write permission is opened read-only (`readonly_file`); a write is refused with an explanation.
+5. After an error of the disk, SQLite rolls back the whole transaction by itself. A write within it is refused from then on, because
+   it would be committed alone.
+6. An existing file without write permission is opened read-only (`readonly_file`); a write is refused with an explanation.
 """
 
 import contextlib
@@ -71,6 +73,7 @@ class SqliteDatabase:
         self._queue = TurnLock(_LONGEST if longest is None and patience is not None else longest)
         self._connection: sqlite3.Connection | None = None
         self._closed = False
+        self._is_writing = False
 
     @contextlib.contextmanager
     def open_reader(self) -> Iterator[sqlite3.Connection]:
@@ -90,16 +93,22 @@ class SqliteDatabase:
                 connection = self._open_connection()
                 if self._looks:
                     raise StoreError(f"store {self.path.name} may only be read here: {_REMEDY}")
+                within = self._is_writing
+                if within and not connection.in_transaction:
+                    raise StoreError(f"store {self.path.name}: SQLite rolled back the transaction after a failure")
                 begin, commit, undo = _INNER if connection.in_transaction else _OUTER
                 self._begin(connection, begin)
+                self._is_writing = True
             # The caller's code may raise any exception; only SQLite's own errors become StoreError.
             try:
                 yield connection
             except BaseException as problem:
+                self._is_writing = within
                 _roll_back(connection, undo)
                 if isinstance(problem, sqlite3.Error):
                     raise StoreError(f"store {self.path.name}: {problem}") from problem
                 raise
+            self._is_writing = within
             with self._errors():
                 _commit(connection, commit, undo)
 

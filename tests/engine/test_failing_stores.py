@@ -1,0 +1,77 @@
+"""A store that fails in the middle of a request's turn, or at its end: nothing of the decision stays, and the session goes on."""
+
+import contextlib
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+from tests.engine import wire_clients as clients
+from tests.engine.test_requests import EAGER, opened, walk, worked
+
+from pagein.engine.engine import Engine, Settings
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.model.entries import Entry
+from pagein.policy.stubs.previews import Previews
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.eager_residency import eager
+from pagein.upkeep import check_store
+
+LARGE = "a line of a large output\n" * 600
+
+
+def refuse(folder: Path, trigger: str) -> None:
+    """Have SQLite refuse a statement, as a failing disk does."""
+    with contextlib.closing(sqlite3.connect(folder / "store.db")) as file:
+        file.executescript(f"CREATE TRIGGER refusal BEFORE {trigger}; END")
+
+
+def allow(folder: Path) -> None:
+    with contextlib.closing(sqlite3.connect(folder / "store.db")) as file:
+        file.executescript("DROP TRIGGER refusal")
+
+
+def ask(engine: Engine, turns: int, large: str = "") -> PreparedRequest:
+    talk = worked(turns) if not large else worked(1, worked(turns - 1), large)
+    return engine.prepare(clients.body(talk, "anthropic"), "anthropic", at=10.0 * turns, hint="one")
+
+
+def test_a_decision_whose_transaction_was_lost_leaves_nothing_in_the_store(tmp_path: Path) -> None:
+    settings = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews()))
+    with opened(tmp_path, settings) as engine, contextlib.closing(SqliteUpkeep(tmp_path / "store.db")) as store:
+        walk(engine, "anthropic", 4)
+        count = len(list(store.paged_objects())) + 1  # the preview is stored, and what leaves after it is not
+        refuse(
+            tmp_path,
+            f"INSERT ON object WHEN (SELECT count(*) FROM object) >= {count} BEGIN SELECT raise(ROLLBACK, 'disk')",  # noqa: S608 -- a number
+        )
+        assert "StoreError" in (ask(engine, 5, LARGE).failure or "")
+        known = [entry.id for entry in engine.session("one").journal]
+        assert [one.id for one in store.entries("one") if isinstance(one, Entry)] == known
+        allow(tmp_path)
+        after = ask(engine, 6, LARGE)
+        assert after.failure is None
+        shown = clients.results_of(json.loads(after.body), "anthropic").values()
+        for name in re.findall(r"pg-[0-9a-f]{8}-[0-9a-f]{8}", "".join(shown)):
+            assert engine.recall(name)
+        assert check_store(store).findings == []
+
+
+def test_a_session_goes_on_after_its_backlog_could_not_be_stored(tmp_path: Path) -> None:
+    with opened(tmp_path, EAGER) as engine:
+        walk(engine, "anthropic", 4)
+        refuse(tmp_path, "UPDATE ON session BEGIN SELECT raise(ABORT, 'disk')")
+        assert all("StoreError" in (ask(engine, turns).failure or "") for turns in (5, 6))
+        allow(tmp_path)
+        after = ask(engine, 7)
+    assert (after.failure, after.placed) == (None, "continued")
+
+
+def test_a_session_goes_on_after_a_turn_with_a_request_was_taken_back(tmp_path: Path) -> None:
+    with opened(tmp_path, EAGER) as engine:
+        walk(engine, "anthropic", 4)
+        with contextlib.suppress(ZeroDivisionError), engine.session("one").turn():
+            assert ask(engine, 5).failure is None
+            raise ZeroDivisionError
+        after = ask(engine, 5)
+    assert (after.failure, after.placed) == (None, "continued")
