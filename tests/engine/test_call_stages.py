@@ -41,8 +41,9 @@ SENDING = ("lay_out_window", "splice_changes", "place_breakpoints", "validate_re
 # The journal stores sessions and entries in short forms (`store.sql.short_names`, with `sql_rows`): two modules, 3 calls.
 # What a cache's minimum allows is looked at only where recall tools may enter: a call.
 # A new blob is asked whether it is to be bundled (`store.sql.sql_bundles`): a module. A call more: a request as it goes out is made once for all that look at it.
-# What a turn adds to the index of messages may be taken back, so the log is asked whether it is in one: a call.
-OF_ANY_CLIENT = (43, 153)
+# The places of messages have a module (`engine.message_index`): a module, 2 calls. The session is asked whether its journal was removed,
+# and the store whether it has the last entry (`engine.session`): a module, 2 calls.
+OF_ANY_CLIENT = (45, 156)
 OF_A_KNOWN_CLIENT = (67, 342)
 
 

@@ -1,9 +1,10 @@
-"""A store that fails in the middle of a request's turn, or at its end: nothing of the decision stays, and the session goes on."""
+"""A store that fails during a request's turn, or loses the session's journal: nothing of the decision stays, and the session goes on."""
 
 import contextlib
 import json
 import re
 import sqlite3
+import time
 from pathlib import Path
 
 from tests.engine import wire_clients as clients
@@ -13,9 +14,10 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.entries import Entry
 from pagein.policy.stubs.previews import Previews
+from pagein.store.upkeep.collection import Retention
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.eager_residency import eager
-from pagein.upkeep import check_store
+from pagein.upkeep import check_store, garbage
 
 LARGE = "a line of a large output\n" * 600
 
@@ -75,3 +77,31 @@ def test_a_session_goes_on_after_a_turn_with_a_request_was_taken_back(tmp_path: 
             raise ZeroDivisionError
         after = ask(engine, 5)
     assert (after.failure, after.placed) == (None, "continued")
+
+
+def test_a_session_whose_journal_was_removed_meanwhile_begins_anew(tmp_path: Path) -> None:
+    """By `pagein gc` or another gateway, while this one holds the session."""
+    with opened(tmp_path, EAGER) as engine, contextlib.closing(SqliteUpkeep(tmp_path / "store.db")) as store:
+        walk(engine, "anthropic", 4)
+        store.end_session("one")
+        assert garbage(store, Retention(keep=0.0), time.time() + 9, apply=True).sessions
+        assert "was removed" in (ask(engine, 5).failure or "")
+        assert store.leaf("one") is None
+        after = ask(engine, 6)
+        assert (after.failure, after.placed) == (None, "new")
+        assert ask(engine, 7).placed == "continued"
+        assert check_store(store).findings == []
+        shown = clients.results_of(json.loads(ask(engine, 8).body), "anthropic").values()
+        for name in re.findall(r"pg-[0-9a-f]{8}-[0-9a-f]{8}", "".join(shown)):
+            assert engine.recall(name)
+
+
+def test_a_journal_that_another_process_began_anew_is_not_gone_on_with(tmp_path: Path) -> None:
+    with opened(tmp_path, EAGER) as engine, contextlib.closing(SqliteUpkeep(tmp_path / "store.db")) as store:
+        walk(engine, "anthropic", 4)
+        store.drop_sessions(["one"])
+        with opened(tmp_path, EAGER) as other:
+            assert ask(other, 2).placed == "new"
+        assert "was removed" in (ask(engine, 5).failure or "")
+        assert ask(engine, 6).failure is None
+        assert check_store(store).findings == []

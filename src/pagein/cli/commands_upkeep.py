@@ -278,7 +278,8 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
         sys.stdout.write(f"and {len(planned.sessions) - _SHOWN} more sessions\n")
     sessions, objects, blobs = (len(one) for one in (planned.sessions, planned.objects, planned.blobs))
     what = f"{plural(sessions, 'session')}, {plural(objects, 'object')} and {plural(blobs, 'blob')}"
-    amount = f"about {planned.freed:,} of {planned.size:,} bytes of journals and contents"
+    # a plan cannot know how much larger contents get that were compressed against a removed journal
+    amount = f"{'' if apply else 'at most '}about {planned.freed:,} of {planned.size:,} bytes of journals and contents"
     if apply:
         sys.stdout.write(f"deleted {what}, {amount}\n")
     else:

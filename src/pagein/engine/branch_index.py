@@ -15,7 +15,7 @@ Rules of this file
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -24,17 +24,17 @@ from pagein.engine.cache.cache_minimum import is_below, is_surely_stored, may_be
 from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
 from pagein.engine.log.journal import Fold, latest_note
+from pagein.engine.message_index import MessageIndex
 from pagein.engine.prepared_request import Placed
 from pagein.engine.send.call import PendingCall, SentPlace
 from pagein.engine.send.outgoing_body import may_be_bound
 from pagein.engine.send.request_call import RequestCall
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent, is_bridge
+from pagein.model.entries import EntryId, RequestSent
 from pagein.model.journal_notes import (
     BrokenNote,
     DeferredToolsNote,
-    ExchangeNote,
     Note,
     PassthroughNote,
     PrefixDigests,
@@ -43,127 +43,10 @@ from pagein.model.journal_notes import (
     ToolsNote,
 )
 from pagein.model.memory_notes import AnswerNote
-from pagein.model.note_forms import kind_of
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope
 
 NOWHERE: Final = "the request stands in no session"
-_ROOT: EntryId = ""
-_PLACED: Final = (kind_of(ExchangeNote), kind_of(BrokenNote))
-
-
-class MessageIndex:
-    """The messages of one journal and their places, kept up to date by `learn`.
-
-    stands: the entry where the conversation continues after each message. Read it only, as the others.
-    owners: the message that each entry belongs to; "" before the first message.
-    lost_messages: the parents of lost messages.
-    going_on: messages that another message follows.
-    """
-
-    def __init__(self) -> None:
-        self.owners: dict[EntryId, EntryId] = {}
-        self.stands: dict[EntryId, EntryId] = {}
-        self._sent: dict[EntryId, EntryId] = {}
-        self.going_on: set[EntryId] = set()
-        self.lost_messages: dict[EntryId, EntryId | None] = {}
-        self.exchanges: dict[EntryId, list[ExchangeNote]] = {}
-        self.breaks: dict[EntryId, int] = {}
-
-    @classmethod
-    def restore_values(cls, kept: Mapping[str, Any]) -> "MessageIndex":
-        """Rebuild an index from `snapshot_values`."""
-        places = cls()
-        places.owners, places.stands, places._sent = kept["owners"], kept["stands"], kept["sent"]
-        places.going_on, places.lost_messages = set(kept["going_on"]), kept["lost"]
-        places.exchanges, places.breaks = kept["exchanges"], kept["breaks"]
-        return places
-
-    def snapshot_values(self) -> dict[str, Any]:
-        """Return the index as plain values, for `restore_values` and `return_to`."""
-        return {
-            "owners": dict(self.owners),
-            "stands": dict(self.stands),
-            "sent": dict(self._sent),
-            "going_on": list(self.going_on),
-            "lost": dict(self.lost_messages),
-            "breaks": dict(self.breaks),
-            "exchanges": {name: list(records) for name, records in self.exchanges.items()},
-        }
-
-    def return_to(self, kept: Mapping[str, Any]) -> None:
-        """Be again as `snapshot_values` told, in place, because others read these mappings."""
-        for name, before in vars(self.restore_values(kept)).items():
-            vars(self)[name].clear()
-            vars(self)[name].update(before)
-
-    def learn(self, entries: Iterable[Entry]) -> None:
-        """Add entries, parents first. Known entries change nothing."""
-        for entry in entries:
-            if entry.id in self.owners:
-                continue
-            parent = _ROOT if entry.parent is None else self.owners.get(entry.parent, _ROOT)
-            is_message, is_compaction = isinstance(entry.body, MessageEntry), isinstance(entry.body, CompactionEntry)
-            owner = self.owners[entry.id] = entry.id if is_message or is_compaction else parent
-            if is_message:
-                self.going_on.add(parent)
-            self.stands[owner] = entry.id
-            if is_compaction and is_bridge(entry):
-                self.lost_messages[entry.id] = entry.parent
-            match entry.body:
-                case RequestSent():
-                    self._sent[owner] = entry.id
-                case NoteEntry(kind=kind) if kind not in _PLACED:
-                    continue
-                case NoteEntry(note=ExchangeNote() as exchange):
-                    self.exchanges.setdefault(owner, []).append(exchange)
-                case NoteEntry(note=BrokenNote()):
-                    self.breaks[owner] = self.breaks.get(owner, 0) + 1
-
-    def lost(self, names: Sequence[EntryId]) -> list[tuple[int, EntryId | None]]:
-        """Return the lost ones among successive messages, as number and parent entry.
-
-        Omits messages whose parent is unknown because the entries before were lost too.
-        """
-        found = []
-        for place, name in enumerate(names):
-            parent = self.lost_messages.get(name)
-            owner = _ROOT if parent is None else self.owners[parent]
-            if name in self.lost_messages and owner == (names[place - 1] if place else _ROOT):
-                found.append((place, parent))
-        return found
-
-    def first_lost(self, names: Sequence[EntryId]) -> int | None:
-        """Return the number of the first lost message, or None."""
-        return next(
-            (place for place, name in enumerate(names) if name in self.lost_messages or name not in self.stands), None
-        )
-
-    def mark_restored(self, name: EntryId) -> None:
-        """Record that the lost message of this name is back."""
-        parent = self.lost_messages.pop(name)
-        self.going_on.add(_ROOT if parent is None else self.owners[parent])
-
-    def __contains__(self, name: EntryId) -> bool:
-        """Return whether the journal has a message of this name."""
-        return name in self.stands
-
-    @property
-    def root(self) -> EntryId | None:
-        """The entry where a conversation begins: after notes before any message."""
-        return self.stands.get(_ROOT)
-
-    def owner(self, entry: EntryId) -> EntryId:
-        """Return the message that an entry belongs to; "" before the first message."""
-        return self.owners[entry]
-
-    def stand(self, name: EntryId) -> EntryId:
-        """Return the entry where the conversation continues after this message."""
-        return self.stands[name]
-
-    def request_at(self, name: EntryId) -> EntryId | None:
-        """Return the last request that ended with a message, or None."""
-        return self._sent.get(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +94,7 @@ class BranchIndex:
         self._learned = -1
         self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
         self._latest: tuple[PrefixDigests, tuple[str, str]] | None = None  # prompt prefix, and its conversation
-        self._before_turn: Mapping[str, Any] | None = None
+        self._turn, self._before_turn = 0, dict(self._newest)
         journal.on_take_back(self._take_back)
 
     def snapshot_values(self, sent: EntryId) -> Mapping[str, Any] | None:
@@ -227,10 +110,9 @@ class BranchIndex:
         """Add new journal entries to the message index."""
         if self._learned == self._log.added:
             return
-        if not self._log.is_in_turn:
-            self._before_turn = None
-        elif self._before_turn is None:  # what a turn adds may be taken back
-            self._before_turn = {"places": self.places.snapshot_values(), "newest": dict(self._newest)}
+        if self._turn != self._log.turns:  # what a turn adds may be taken back
+            self._turn, self._before_turn = self._log.turns, dict(self._newest)
+            self.places.begin_turn()
         self._learned = self._log.added
         fresh = self._log.journal.since(len(self.places.owners))
         self.places.learn(fresh)
@@ -243,10 +125,9 @@ class BranchIndex:
 
     def _take_back(self, gone: Sequence[EntryId]) -> None:
         """Unlearn what was learned in a turn that failed."""
-        if self._before_turn is not None and not all(one in self._log.journal for one in gone):
-            self.places.return_to(self._before_turn["places"])
-            self._newest, self._latest = self._before_turn["newest"], None
-            self._learned, self._before_turn = -1, None
+        if not all(one in self._log.journal for one in gone):
+            self.places.take_back()
+            self._newest, self._latest, self._learned = dict(self._before_turn), None, -1
 
     def place(self, pending: PendingCall) -> "Placement":
         """Find the place of a request among the entries so far, and the recall tools of its branch."""

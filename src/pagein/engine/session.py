@@ -276,9 +276,9 @@ class Session(DelegatedQuestions):
         return self.recalls.objects
 
     @property
-    def size(self) -> int:
-        """Approximate bytes of the session's messages: those of the largest request, 0 before the first."""
-        return self.traffic.largest
+    def is_removed(self) -> bool:
+        """True if its journal was found to be removed from the store since it was opened; open the session again."""
+        return self._log.is_removed
 
     @property
     def is_kept(self) -> bool:
@@ -296,7 +296,7 @@ class Session(DelegatedQuestions):
 
         Raises BadInput for a body that no provider would read.
         """
-        if self._again is not None and self._log.privacy.is_outdated:
+        if self._again is not None and (self.is_removed or self._log.privacy.is_outdated):
             self._successor = self._again(self.name)
         now = self._now() if at is None else at
         return (self._successor or self).traffic.prepare_fields(request, api, now, model)

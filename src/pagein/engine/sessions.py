@@ -75,6 +75,10 @@ class Sessions:
     def _find(self, name: str) -> tuple[Session | None, Lock]:
         with self._lock:
             found = self._open.get(name)
+            if found is not None and found.is_removed:
+                self._held.pop(name, None)
+                del self._open[name]
+                found = None
             if found is not None:
                 self._hold(name, found)
                 return found, self._lock

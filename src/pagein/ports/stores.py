@@ -125,6 +125,10 @@ class JournalStore(Protocol):
         """
         ...
 
+    def has_place(self, session: str, place: int) -> bool:
+        """Return whether the session has an entry at this place. One that it had is gone if its journal was removed."""
+        ...
+
     def leaf(self, session: str) -> EntryId | None:
         """Return the session's leaf, or None if nothing was stored for the session."""
         ...

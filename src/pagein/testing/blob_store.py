@@ -173,6 +173,9 @@ class JournalStoreContract:
         assert [entry for _, entry in news] == [Entry("c", "b", CompactionEntry(1))]
         assert list(store.news("one", news[-1][0])) == []
         assert places == sorted(places)
+        assert store.has_place("one", places[0])
+        assert not store.has_place("one", news[-1][0] + 1)
+        assert not store.has_place("three", places[0])
 
     def test_a_long_session_comes_whole_and_in_order(self, store: JournalStore) -> None:
         names = [f"{number:04}" for number in range(1234)]

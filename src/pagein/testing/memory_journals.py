@@ -43,6 +43,9 @@ class MemoryJournals(MemoryStore):
         order = self._order.get(session, [])
         return iter([(place, entry) for place, entry in enumerate(islice(order, after, None), start=after + 1)])
 
+    def has_place(self, session: str, place: int) -> bool:
+        return 0 < place <= len(self._order.get(session, ()))
+
     def leaf(self, session: str) -> EntryId | None:
         return self._leaves.get(session)
 

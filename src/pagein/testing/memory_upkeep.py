@@ -49,6 +49,9 @@ class MemoryUpkeep(MemoryJournals):
         placed = [(self._places[session, entry.id], entry) for entry in self._order.get(session, ())]
         return iter([(place, entry) for place, entry in placed if place > after])
 
+    def has_place(self, session: str, place: int) -> bool:
+        return any(self._places[session, entry.id] == place for entry in self._order.get(session, ()))
+
     def layer(self, name: str) -> tuple[int, str] | None:
         return self._layers.get(name)
 

@@ -41,8 +41,10 @@ class SessionLog:
     leaf: the session's current entry; None before the first.
     privacy: redacts what is journaled.
     rules: the rules that make results evictable.
+    turns: number of turns begun so far, without those within another.
     added: number of entries added so far, here and by other processes.
     now: time of the call in which entries are added, seconds since 1970; None if unknown.
+    is_removed: whether its journal was found to be removed from the store since it was opened.
 
     pager: the store of evicted content, which knows what was erased.
     journals: the store of journals; None for a session that ends with its process.
@@ -64,8 +66,9 @@ class SessionLog:
         self.rules = rules
         self.lock = RLock()
         self.leaf: EntryId | None = None
-        self.added = 0
+        self.added = self.turns = 0
         self.now: float | None = None
+        self.is_removed = False
         self.journal: Journal[State] = Journal(START, partial(step, rules=rules))
         self.states = self.journal.states
         self.privacy = Privacy(pager, rules.excluded)
@@ -186,11 +189,6 @@ class SessionLog:
             self._unkept = []
 
     @property
-    def is_in_turn(self) -> bool:
-        """True within a turn: its entries may be taken back."""
-        return self._alone
-
-    @property
     def is_kept(self) -> bool:
         """True when every entry is stored."""
         return self._journals is not None and not self._unkept
@@ -207,6 +205,9 @@ class SessionLog:
         with self.lock:
             if self._alone:
                 return
+            if self._seen and not self._journals.has_place(self.name, self._seen):
+                self.is_removed = True  # entries after those that are gone could not be read
+                raise StoreError("the journal of this session was removed since it was opened; open it again")
             # remembered until handled: after a store failure the next call must not skip them
             self._fresh.extend(self._news(self._journals))
             if self._unkept:
@@ -239,7 +240,7 @@ class SessionLog:
                     try:
                         self.catch_up()
                         before, last, is_begun = self._stand(), next(reversed(self.journal.entries), None), True
-                        self._alone = True
+                        self._alone, self.turns = True, self.turns + (not within)
                         yield
                         if not within:
                             self._store_unkept()

@@ -55,6 +55,7 @@ _APPEND: Final = f"""INSERT INTO journal(session, id, codec, line) VALUES(?, ?, 
   RETURNING number"""
 _NUMBER: Final = "SELECT number FROM journal WHERE session = ? AND id = ?"
 _NEWS: Final = f"SELECT number, codec, line, id FROM journal WHERE {OF_SESSION} AND number > ? ORDER BY number LIMIT ?"  # noqa: S608 -- a constant
+_AT: Final = f"SELECT 1 FROM journal WHERE {OF_SESSION} AND number = ?"  # noqa: S608 -- a constant
 _ONE: Final = f"SELECT number, codec, line FROM journal WHERE {OF_SESSION} AND id = ?"  # noqa: S608 -- a constant
 _SNAPSHOT: Final = f"SELECT place, codec, data FROM snapshot WHERE {OF_SESSION} AND version = ?"  # noqa: S608 -- a constant
 _NOTE_TEXT: Final = """INSERT INTO line_text(blob, entry)
@@ -123,6 +124,10 @@ class SqlJournals(SqlBlobs):
             if len(found) < _AT_ONCE:
                 return
             after = found[-1][0]
+
+    def has_place(self, session: str, place: int) -> bool:
+        with self._database.open_reader() as rows:
+            return rows.execute(_AT, (stored_name(session), place)).fetchone() is not None
 
     def leaf(self, session: str) -> EntryId | None:
         with self._database.open_reader() as rows:
