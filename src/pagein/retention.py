@@ -101,15 +101,15 @@ def apply_retention(
     retention = Retention(idle=idle, keep=keep, quota=quota)
     due = [one for one in ended_sessions(store, retention, now) if one.touched is not None and one.touched < began]
     known = announcement(store).sessions
-    told = {one.name: known.get(one.name, now + GRACE) for one in due}
     # an announcement made before the session was used again counts no more
-    told = {one.name: max(told[one.name], (one.touched or 0.0) + idle + GRACE) for one in due}
-    fresh = tuple(sorted(told.keys() - known.keys()))
+    counting = {one.name for one in due if (one.touched or 0.0) < known.get(one.name, -math.inf) - GRACE}
+    told = {one.name: known[one.name] if one.name in counting else now + GRACE for one in due}
+    fresh = tuple(sorted(told.keys() - counting))
     ripe = frozenset(name for name, at in told.items() if at <= now)
     planned = None
     if ripe:
-        Indexer(store).catch_up()
-        planned = collect(store, plan(store, retention, now, only=ripe), go_on)
+        has_objects = Indexer(store).follow_all()
+        planned = collect(store, plan(store, retention, now, only=ripe), go_on, has_objects)
     removed = () if planned is None else tuple(one.name for one in planned.sessions)
     left = {name: at for name, at in told.items() if name not in removed}
     if left != known:

@@ -290,9 +290,10 @@ def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool)
     planned = plan(store, retention, now)
     if not apply:
         return planned
-    if planned.sessions:
-        Indexer(store).catch_up()  # what they said and touched stays, as objects
-    done = planned if planned.is_empty else collect(store, planned)
+    if planned.sessions:  # what they said and touched stays, as objects
+        done = collect(store, planned, has_objects=Indexer(store).follow_all())
+    else:
+        done = planned if planned.is_empty else collect(store, planned)
     while store.bundle_more(rest=True):
         pass
     store.shrink()

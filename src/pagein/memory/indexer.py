@@ -206,6 +206,15 @@ class Indexer:
             return 0
         return 0 if found is None else found[0]
 
+    def follow_all(self) -> Callable[[], bool]:
+        """Make the objects of all entries so far.
+
+        Return a function that tells whether they are there: they are dropped where a process makes objects again.
+        """
+        self.catch_up()
+        place = self._place()
+        return lambda: self._place() >= place and RemadeObjects.load(self._store) is None
+
     def behind(self) -> int:
         """Return the number of places that are not followed yet."""
         remade = RemadeObjects.load(self._store)

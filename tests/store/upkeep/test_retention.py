@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.memory.journal_stories import SessionStory, tell
 from tests.memory.test_indexer import versions
@@ -19,6 +19,7 @@ from tests.memory.test_moved_objects import live
 from pagein.errors import StoreError
 from pagein.gateway.curation.session_keeper import SessionKeeper
 from pagein.memory.indexer import Indexer
+from pagein.memory.remade_objects import RemadeObjects
 from pagein.model.derived_versions import ARCHIVED
 from pagein.model.identifiers import uuid7
 from pagein.model.store_inventory import JournalLine
@@ -104,6 +105,8 @@ def test_a_gateway_keeps_the_sessions_that_it_may_hold_open(store: SqliteUpkeep)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 50), st.booleans()), max_size=12))
+@example([(0, 0.0, True), (0, 30.0, False), (0, 1.0, True), (0, 30.0, False), (0, 1.0, False)])
+@example([(0, 0.0, True), (0, 30.0, False), (0, 1.0, True), (0, 40.0, False)])
 @settings(max_examples=40, deadline=None)
 def test_no_journal_is_removed_without_a_day_of_notice(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, float, bool]]
@@ -216,6 +219,35 @@ def test_sessions_go_in_portions_between_which_calls_are_carried_out(
     assert names(store) == set()
     assert versions(store) == told
     assert garbage(store, Retention(), NOW, apply=True).is_empty
+
+
+@pytest.mark.parametrize("drops_all", [True, False])
+def test_no_journal_is_removed_while_objects_are_made_again(
+    store: SqliteUpkeep, monkeypatch: pytest.MonkeyPatch, *, drops_all: bool
+) -> None:
+    """By `pagein reindex` or `pagein forget` in another process: without a journal, nothing could make them."""
+    monkeypatch.setattr(collection, "_AT_ONCE", 1)
+    live(store, 5, 60, ("a", "b"))
+    for name in ("a", "b"):
+        touched(store, name, 31)
+    Indexer(store).catch_up()
+    told = {one for one, *_ in versions(store)}
+    apply_retention(store, KEEP, NOW, NOW)
+
+    def go_on() -> bool:
+        (left,) = names(store)
+        if drops_all:
+            Indexer(store).drop(store)
+        else:
+            RemadeObjects(frozenset([left]), "", last=store.last_place(), place=0).save(store)
+        return True
+
+    with pytest.raises(StoreError, match="made again"):
+        apply_retention(store, KEEP, NOW + GRACE, NOW, None, go_on)
+    assert len(names(store)) == 1
+    assert len(apply_retention(store, KEEP, NOW + GRACE, NOW).removed) == 1
+    assert {one for one, *_ in versions(store)} == told
+    assert check_store(store).findings == []
 
 
 def test_what_was_compressed_against_a_removed_journal_does_not_stay_alone(store: SqliteUpkeep) -> None:

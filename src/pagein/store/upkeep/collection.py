@@ -141,10 +141,16 @@ def ended_sessions(store: WholeStore, retention: Retention, now: float) -> tuple
     return tuple(one for one in _idle_sessions(sessions, retention, now) if _reason(one, retention, now, 0) is not None)
 
 
-def collect(store: WholeStore, planned: CollectionPlan, go_on: Callable[[], bool] = lambda: True) -> CollectionPlan:
+def collect(
+    store: WholeStore,
+    planned: CollectionPlan,
+    go_on: Callable[[], bool] = lambda: True,
+    has_objects: Callable[[], bool] = lambda: True,
+) -> CollectionPlan:
     """Carry out a plan as far as still valid.
 
     go_on: called between two transactions, to wait for others; returns whether to go on. What is left is garbage for the next plan.
+    has_objects: called within a transaction; returns whether the objects of the sessions are there. Nothing makes them without a journal.
 
     Return the deleted content. Raises StoreError: if a session that is to be removed is used again, sessions before it are gone.
     """
@@ -152,6 +158,8 @@ def collect(store: WholeStore, planned: CollectionPlan, go_on: Callable[[], bool
     for some in _portions(planned.sessions):
         with store.exclusive():
             _demand_as_planned(store, planned, some)
+            if not has_objects():
+                raise StoreError("objects are just made again from the journals; the rest stays, plan anew")
             store.drop_sessions([one.name for one in some])
         removed += some
         while store.bundle_more(rest=True):  # what was compressed against a journal is alone now, and takes much room
