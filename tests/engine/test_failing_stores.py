@@ -7,17 +7,20 @@ import sqlite3
 import time
 from pathlib import Path
 
+import pytest
 from tests.engine import wire_clients as clients
 from tests.engine.test_requests import EAGER, opened, walk, worked
 
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
+from pagein.memory.indexer import Indexer
 from pagein.model.entries import Entry
 from pagein.policy.stubs.previews import Previews
 from pagein.store.upkeep.collection import Retention
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.eager_residency import eager
-from pagein.upkeep import check_store, garbage
+from pagein.upkeep import check_store, garbage, reindex
+from pagein.wiring import layers_of
 
 LARGE = "a line of a large output\n" * 600
 
@@ -94,6 +97,34 @@ def test_a_session_whose_journal_was_removed_meanwhile_begins_anew(tmp_path: Pat
         shown = clients.results_of(json.loads(ask(engine, 8).body), "anthropic").values()
         for name in re.findall(r"pg-[0-9a-f]{8}-[0-9a-f]{8}", "".join(shown)):
             assert engine.recall(name)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_the_objects_of_a_removed_session_stay_where_its_client_sends_all_of_it_again(
+    tmp_path: Path, *, is_open: bool
+) -> None:
+    with contextlib.ExitStack() as open_, contextlib.closing(SqliteUpkeep(tmp_path / "store.db")) as store:
+        engine, indexer = open_.enter_context(opened(tmp_path, EAGER)), Indexer(store)
+        walk(engine, "anthropic", 4)
+        indexer.save_open_chats(time.time())
+        past = {one.id for one in store.log() if one.writer.session == "one"}
+        store.end_session("one")
+        assert garbage(store, Retention(keep=0.0), time.time() + 9, apply=True).sessions
+        if is_open:
+            ask(engine, 5)  # finds that the journal is gone
+        else:
+            open_.close()
+            engine, indexer = open_.enter_context(opened(tmp_path, EAGER)), Indexer(store)
+        assert ask(engine, 6).placed == "new"
+        indexer.save_open_chats(time.time())
+        assert ask(engine, 7).placed == "continued"
+        indexer.catch_up()
+        assert check_store(store).findings == []
+        reindex(store, layers_of(store))
+        assert check_store(store).findings == []
+        assert past
+        assert past < {one.id for one in store.log() if one.writer.session == "one"}
+        open_.close()
 
 
 def test_a_journal_that_another_process_began_anew_is_not_gone_on_with(tmp_path: Path) -> None:

@@ -271,6 +271,8 @@ class Indexer:
 
     def _follow_session(self, session: str, at: int, readers: dict[str, Iterator[Placed]]) -> None:
         """Follow the journal of a session up to the entry at a place."""
+        if session not in readers:
+            self._drop_removed(session)
         state = self._state(session)
         if session not in readers:
             readers[session] = iter(self._store.news(session, state.place))
@@ -300,6 +302,7 @@ class Indexer:
         return ()
 
     def _save_chats(self, at: int, session: str, order: str) -> tuple[str, ...]:
+        self._drop_removed(session)
         state = self._state(session)
         for place, one in self._store.news(session, state.place):  # nothing, if the state is kept in memory
             if place > at:
@@ -314,6 +317,12 @@ class Indexer:
         _, entry = next(self._store.news(FILES, at - 1))
         if isinstance(entry, Entry):
             write_sighting(self._writer, self._machines, at, entry)
+
+    def _drop_removed(self, session: str) -> None:
+        """Forget the state of a session whose journal was removed since: what it tells now begins anew."""
+        known = self._sessions.get(session)
+        if known is not None and known.place and not self._store.has_place(session, known.place):
+            del self._sessions[session]
 
     def _state(self, session: str) -> SessionIndex:
         if session not in self._sessions:

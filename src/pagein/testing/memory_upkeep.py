@@ -197,7 +197,7 @@ class MemoryUpkeep(MemoryJournals):
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         held: tuple[dict[str, Any], ...] = (self._journals, self._order, self._leaves, self._ended)
-        with self._change(*held, self._places, self._history):
+        with self._change(*held, self._places, self._history, self._requests):
             for name in names:
                 for one in held:
                     one.pop(name, None)
@@ -206,11 +206,17 @@ class MemoryUpkeep(MemoryJournals):
                     del self._places[key]
 
     def _archive(self, session: str) -> None:
+        made = {
+            one.sequence
+            for history in self._history.values()
+            for one in history
+            if (one.writer.kind, one.writer.session) == (INDEXER, session)
+        }
+        for request in [request for request, one in self._requests.items() if one.version.sequence in made]:
+            del self._requests[request]
         for name, history in self._history.items():
             self._history[name] = [
-                replace(one, writer=replace(one.writer, kind=ARCHIVED))
-                if (one.writer.kind, one.writer.session) == (INDEXER, session)
-                else one
+                replace(one, writer=replace(one.writer, kind=ARCHIVED)) if one.sequence in made else one
                 for one in history
             ]
 

@@ -168,6 +168,39 @@ def test_a_removed_session_that_goes_on_keeps_its_past(store: SqliteUpkeep) -> N
     assert RETENTION not in names(store)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_removed_session_that_is_told_again_keeps_its_past(store: SqliteUpkeep, seed: int, *, is_open: bool) -> None:
+    """Its client sends the whole history again, later: the entries are the same, their times are not."""
+
+    def stories() -> list[SessionStory]:
+        return [SessionStory("a", random.Random(seed)), SessionStory("b", random.Random(-1 - seed))]  # noqa: S311 - not for secrets
+
+    indexer = Indexer(store)
+    for _ in tell(store, stories(), random.Random(5), 40):  # noqa: S311 - not for secrets
+        pass
+    for turn in range(3):
+        indexer.save_open_chats(NOW + turn)
+        told = [(one.id, one.number, one.content_hash) for one in store.log() if one.writer.session == "a"]
+        assert told
+        store.drop_sessions(["a"])
+        assert check_store(store).findings == []
+        again, _ = stories()
+        again._time += 1_000 + turn
+        if not is_open:
+            indexer = Indexer(store)
+        for _ in tell(store, [again], random.Random(5), 60):  # noqa: S311 - not for secrets
+            if seed % 2:
+                indexer.catch_up()
+        indexer.catch_up()
+        assert check_store(store).findings == []
+        assert set(told) <= {(one.id, one.number, one.content_hash) for one in store.log()}
+    before = versions(store)
+    reindex(store, layers_of(store))
+    assert check_store(store).findings == []
+    assert {one for one, *_ in versions(store)} == {one for one, *_ in before}
+
+
 class CountedReads(SqliteUpkeep):
     """A store that counts the journal lines that were read."""
 
