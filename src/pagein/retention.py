@@ -108,7 +108,7 @@ def apply_retention(
     ripe = frozenset(name for name, at in told.items() if at <= now)
     planned = None
     if ripe:
-        has_objects = Indexer(store).follow_all()
+        has_objects = Indexer(store).follow_all(ripe, now)
         planned = collect(store, plan(store, retention, now, only=ripe), go_on, has_objects)
     removed = () if planned is None else tuple(one.name for one in planned.sessions)
     left = {name: at for name, at in told.items() if name not in removed}
