@@ -77,7 +77,8 @@ class SessionLog:
         self._unkept: list[Entry] = []
         self._mine: set[EntryId] = set()
         self._fresh: list[Entry] = []
-        self._seen = self._last = 0  # places of the last entry that was read, and of the last that was stored outside a turn
+        self._seen = 0
+        self._last = 0  # place of the last entry that was stored outside a turn
         self._alone = False
         self._snapshots = OfSession(name, snapshots, rules)
         if resumes:
