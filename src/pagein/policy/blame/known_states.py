@@ -8,7 +8,7 @@ Rules of this file
 3. A read proves that a text existed, not who wrote it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -82,6 +82,11 @@ def lines_of(text: str) -> tuple[str, ...]:
     return tuple(line.removesuffix("\r") for line in lines) if "\r" in text else tuple(lines)
 
 
-def letters(lines: Sequence[str]) -> int:
-    """Return how many letters and digits these lines have."""
-    return sum(letter.isalnum() for line in lines for letter in line)
+def has_letters(lines: Iterable[str], least: int) -> bool:
+    """Return whether these lines have at least so many letters and digits. Reads no more lines than tell it."""
+    count = 0
+    for line in lines:
+        count += sum(map(str.isalnum, line))
+        if count >= least:
+            return True
+    return False
