@@ -8,7 +8,7 @@ Rules of this file
 3. A read proves that a text existed, not who wrote it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
