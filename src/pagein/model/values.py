@@ -140,7 +140,7 @@ def _lift_value(raw: object) -> Value:
         )
     if isinstance(raw, list):
         return tuple(map(_lift_value, raw))
-    if raw is None or type(raw) in (str, int, bool, float):
+    if raw is None or isinstance(raw, bool | int | float | str):
         return raw
     raise BadInput(f"{type(raw).__name__} is no JSON value")
 

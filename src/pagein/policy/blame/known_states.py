@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from pagein.policy.reads.own_writes import TextEdit
+from pagein.policy.reads.text_edit import TextEdit
 
 Answer: TypeAlias = Literal["agent", "person", "mixed", "unknown"]
 Match: TypeAlias = Literal["exact", "moved", "reformatted", "none"]
