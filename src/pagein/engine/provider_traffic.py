@@ -291,10 +291,10 @@ class Traffic:
             self._shared.owed.add(self._log.name, Fact(note, prepared.entry, prepared.last))
 
     def _entry_of(self, prepared: PreparedRequest) -> EntryId | None:
-        """Return the entry of a request; for an undecided request, once it was journaled."""
-        if prepared.entry is None and prepared.last:
-            return self._index.places.request_at(prepared.last)
-        return prepared.entry
+        """Return the entry of a request, if the journal was not removed since; for an undecided request, once it was journaled."""
+        if prepared.entry is None:
+            return self._index.places.request_at(prepared.last) if prepared.last else None
+        return prepared.entry if prepared.entry in self._log.journal else None
 
     def _note_cached_prefix(
         self, entry: EntryId, prepared: PreparedRequest, usage: Usage
@@ -322,17 +322,18 @@ class Traffic:
         Raises HostError, StoreError.
         """
         with self._lock:
-            if prepared.entry is None or prepared.terms is None:
+            entry = self._entry_of(prepared)
+            if entry is None or prepared.terms is None:
                 return None
-            behind = self._index.places.stand(self._index.places.owner(prepared.entry))
-            model = self._index.heads[prepared.entry].model
+            behind = self._index.places.stand(self._index.places.owner(entry))
+            model = self._index.heads[entry].model
             messages = prepared.sent_messages
             found = self._stages.leases.after_keepalive(behind, prepared.terms, model, usage, at, messages)
             if found is None:
                 return None
             held, cost = found
-            self._index.note_behind(prepared.entry, note_of(held))
-            self._index.note_behind(prepared.entry, FurtherUsageNote("keep_alive", usage))
+            self._index.note_behind(entry, note_of(held))
+            self._index.note_behind(entry, FurtherUsageNote("keep_alive", usage))
         return cost
 
     def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:

@@ -11,7 +11,7 @@ Rules of this file
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -41,7 +41,7 @@ from pagein.store.search.shelves import (
 )
 
 _LARGEST_PAGE: Final = 10_000
-_MOST_SESSIONS: Final = 8
+MOST_SESSIONS: Final = 8
 """Sessions to ask the index for; of more, each item is filtered."""
 _MOST_BARREN: Final = 1 << 16
 _AHEAD: Final = 2
@@ -94,7 +94,7 @@ class _SearchPage:
     search: Search
     matcher: Matcher
     deadline: float | None
-    sessions: frozenset[str] | None
+    sessions: Container[str] | None
     hits: list[Hit] = field(default_factory=list)
     looked_into: int = 0
     unsearched: list[UnsearchedVersion] = field(default_factory=list)
@@ -108,8 +108,8 @@ class _SearchPage:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
-SessionsOf: TypeAlias = Callable[[str | None, str | None], frozenset[str] | None]
-"""Returns the names of the sessions of an agent whose names begin as given; None for all."""
+SessionsOf: TypeAlias = Callable[[str | None, str | None], Container[str] | None]
+"""Returns the names of the sessions of an agent whose names begin as given; None for all. A set, if they are few."""
 
 
 def _exact_session(session: str | None, agent: str | None) -> frozenset[str] | None:
@@ -336,9 +336,9 @@ def _in_order(
             future.cancel()
 
 
-def _sessions_need(sessions: frozenset[str] | None) -> Need:
+def _sessions_need(sessions: Container[str] | None) -> Need:
     """Return the need of items of these sessions, whose names are indexed beside the texts."""
-    if not sessions or len(sessions) > _MOST_SESSIONS:
+    if not isinstance(sessions, frozenset) or not 0 < len(sessions) <= MOST_SESSIONS:
         return NO_NEED
     return some_need(literal_grams(one) for one in sorted(sessions))
 
@@ -353,7 +353,7 @@ def _is_newest(thing: ShelfItem, name: str, newest: Newest) -> bool:
     return newest.place == thing.place or (name in newest.pages and newest.pages[name] == dict(thing.parts)[name])
 
 
-def _is_wanted(search: Search, sessions: frozenset[str] | None, thing: ShelfItem) -> bool:
+def _is_wanted(search: Search, sessions: Container[str] | None, thing: ShelfItem) -> bool:
     return (
         (not search.types or thing.type in search.types)
         and (sessions is None or thing.session in sessions)
