@@ -276,6 +276,11 @@ def type_mark(name: str) -> str:
     return f"\u27e6{name}\u27e7"
 
 
+def name_text(name: str) -> str:
+    """Return the name of a session or chat as the index holds it: with `?` for half of a surrogate pair, which no text of SQLite has."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def readable(name: str, data: bytes) -> bytes:
     """Return the searchable text of a part.
 
