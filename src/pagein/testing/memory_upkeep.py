@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pagein.model.codec import encode_entry
-from pagein.model.derived_versions import ARCHIVED, INDEXER
+from pagein.model.derived_versions import ARCHIVED, INDEXER, is_indexed
 from pagein.model.entries import Entry, EntryId
 from pagein.model.links import LastingLink
 from pagein.model.messages import UnreadableLine
@@ -210,7 +210,7 @@ class MemoryUpkeep(MemoryJournals):
             one.sequence
             for history in self._history.values()
             for one in history
-            if (one.writer.kind, one.writer.session) == (INDEXER, session)
+            if is_indexed(one.writer) and one.writer.session == session
         }
         for request in [request for request, one in self._requests.items() if one.version.sequence in made]:
             del self._requests[request]

@@ -11,7 +11,7 @@ from pagein.policy.blame.layouts import joined_sources, plain_form, spaceless
 from pagein.policy.blame.line_origins import line_origins
 from pagein.policy.blame.natural_changes import natural_changes
 from pagein.policy.reads.line_diff import LineChange
-from pagein.policy.reads.own_writes import TextEdit
+from pagein.policy.reads.text_edit import TextEdit
 
 LONG = "value = compute_the_whole_thing(first, second)"
 S1, S2 = Author("agent", "s1", 1), Author("agent", "s2", 1)

@@ -135,10 +135,11 @@ class SqlUpkeep(SqlBlobs):
                 _drop_entries(rows, OF_SESSION, (stored_name(name),))
                 rows.execute("DELETE FROM session WHERE name = ?", (name,))
                 rows.execute("DELETE FROM life WHERE session = ?", (name,))
-                made = f"{SESSION} = ? AND writer = ?"
-                found = rows.execute(f"SELECT sequence FROM version WHERE {made}", (name, INDEXER))  # noqa: S608 -- a constant
+                # also those made from a journal removed before: the same entries, told again, were answered with them
+                made = f"{SESSION} = ? AND writer IN (?, ?)"
+                found = rows.execute(f"SELECT sequence FROM version WHERE {made}", (name, INDEXER, ARCHIVED))  # noqa: S608 -- a constant
                 archived += [int(sequence) for (sequence,) in found.fetchall()]
-                rows.execute(f"UPDATE version SET writer = ? WHERE {made}", (ARCHIVED, name, INDEXER))  # noqa: S608 -- a constant
+                rows.execute(f"UPDATE version SET writer = ? WHERE {made}", (ARCHIVED, name, INDEXER, ARCHIVED))  # noqa: S608 -- a constant
             drop_answers(rows, archived)
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
