@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from pagein.engine.log.gc_pause import pause_collection
-
 if TYPE_CHECKING:
     from pagein.archive import Archive
 
@@ -49,6 +47,8 @@ AsOf: TypeAlias = Annotated[
 
 def in_archive(store: str | None, workspace: Path | None, work: "Callable[[Archive], Any]") -> Any:  # noqa: ANN401 - what work gives
     """Answer a question about the objects of the store that is meant. Tell on stderr if it is not the own folder's."""
+    from pagein.engine.log.gc_pause import pause_collection
+
     with pause_collection():  # modules are no garbage
         from rich.console import Console
 
