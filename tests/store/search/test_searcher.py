@@ -113,6 +113,17 @@ def test_a_rare_type_is_not_sought_among_all_items_with_a_frequent_text(tmp_path
     assert [hit.match.text for hit in both.hits] == [f"frequent {number}" for number in range(899, 894, -1)]
 
 
+def test_what_lies_between_items_with_a_frequent_text_is_not_read(tmp_path: Path) -> None:
+    desk = indexed(tmp_path)
+    for number in range(900):
+        desk.put(f"{'other' if number % 5 else 'frequent'} {number}")
+    desk.build()
+    counting = CountingShelf(desk.store)
+    found = Searcher([counting], desk.index).search(Search(pattern="frequent"))
+    assert len(found.hits) == 50
+    assert counting.handed <= 180  # those that have it
+
+
 @pytest.mark.parametrize(
     "asked",
     [

@@ -95,6 +95,10 @@ class Shelf(Protocol):
         """Return the items at places above `above`, up to and including `upto`, lowest first."""
         ...
 
+    def at(self, places: Collection[int]) -> Sequence[ShelfItem]:
+        """Return the items at these places, at most a few hundred, lowest first. Free places are left out."""
+        ...
+
     def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
         """Return the versions of the item with this id or nickname at places above `above`, lowest place first.
 
@@ -142,6 +146,9 @@ class VersionShelf:
         if upto <= above:
             return ()
         return tuple(self._item(one) for one in self._store.log(above, upto - above) if one.sequence <= upto)
+
+    def at(self, places: Collection[int]) -> Sequence[ShelfItem]:
+        return tuple(thing for place in sorted(places) for thing in self.between(place - 1, place))
 
     def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
         meant = self._store.current(name)
