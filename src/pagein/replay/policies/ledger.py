@@ -315,10 +315,7 @@ class Ledger:
         return self.shown.is_shown(ordinal, self.recording.calls.blocks[ordinal].chars)
 
     def _bring_back(self, sized: SizedCall, wanted: Iterable[Holder]) -> None:
-        """Send an extra request before the real request; append the recalled texts to the prompt.
-
-        A recorded miss happens once: the real request pays for it.
-        """
+        """Recall texts by an extra request before the real one, which alone pays for a recorded miss."""
         holders = list(wanted)
         before = self.tally.cost
         self._serve(sized, RECALL_OUTPUT * len(holders), counted=False)
