@@ -6,8 +6,9 @@ from typing import Final, Protocol
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.memory.redacted_drafts import DraftRedaction
-from pagein.model.derived_versions import INDEXER
+from pagein.model.derived_versions import ARCHIVED, INDEXER
 from pagein.model.names import ContentHash
+from pagein.model.object_names import request_name
 from pagein.model.values import Value
 from pagein.model.version_hash import SealedDraft
 from pagein.model.versions import Draft, Version, Writer
@@ -64,10 +65,11 @@ class ObjectWriter:
         A version that the store refuses, because another object has its id with another type, stops nothing: it is returned
         unstored, the journals are followed on, and a check tells that an entry gave no version.
         """
+        draft = self.redaction.draft(draft)
+        request = self.request_now(request, draft, cause)
         known = self.known(request)
         if known is not None:
             return known
-        draft = self.redaction.draft(draft)
         current = self.store.current(draft.id)
         outcome = self.store.write(self._write(request, _with_names(draft, current), cause))
         if not isinstance(outcome, Written) and draft.carried:
@@ -76,6 +78,22 @@ class ObjectWriter:
             return self.unstored(draft, cause)
         self.written += outcome.change != "unchanged"
         return outcome.version
+
+    def request_now(self, request: str, draft: Draft, cause: Cause) -> str:
+        """Return the request under which a session writes a draft now, redacted.
+
+        The journal of a session may be removed, and its client may tell the same entries again, with other times. An answer from before is
+        then of the session's past, unless the draft is still the same, and the write is a request more.
+        """
+        while (known := self.known(request)) is not None and (known.writer.kind, known.writer.session) == (
+            ARCHIVED,
+            cause.session,
+        ):
+            same = replace(draft, nickname=known.nickname, view=known.view, locked=known.locked)
+            if known.id == draft.id and SealedDraft.of(same).object_hash == known.object_hash:
+                break
+            request = request_name("again", request)
+        return request
 
     def _write(self, request: str, draft: Draft, cause: Cause) -> Write:
         return Write(request, draft, cause.at, writer=self.by(cause))

@@ -175,7 +175,7 @@ class _VerifyingWriter(ObjectWriter):
 
     def write(self, request: str, draft: Draft, cause: Cause) -> Version:
         draft = self.redaction.draft(draft)
-        known = self.known(request)
+        known = self.known(self.request_now(request, draft, cause))
         if known is None:
             self.faults.append(
                 ProjectionFault(f"{draft.type} {draft.id}", f"entry {cause.entry} of {cause.session} gave no version")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pagein.model.codec import encode_entry
-from pagein.model.derived_versions import ARCHIVED, INDEXER, is_indexed
+from pagein.model.derived_versions import ARCHIVED, INDEXER
 from pagein.model.entries import Entry, EntryId
 from pagein.model.links import LastingLink
 from pagein.model.messages import UnreadableLine
@@ -197,7 +197,7 @@ class MemoryUpkeep(MemoryJournals):
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         held: tuple[dict[str, Any], ...] = (self._journals, self._order, self._leaves, self._ended)
-        with self._change(*held, self._places, self._history, self._requests):
+        with self._change(*held, self._places, self._history):
             for name in names:
                 for one in held:
                     one.pop(name, None)
@@ -206,17 +206,11 @@ class MemoryUpkeep(MemoryJournals):
                     del self._places[key]
 
     def _archive(self, session: str) -> None:
-        made = {
-            one.sequence
-            for history in self._history.values()
-            for one in history
-            if is_indexed(one.writer) and one.writer.session == session
-        }
-        for request in [request for request, one in self._requests.items() if one.version.sequence in made]:
-            del self._requests[request]
         for name, history in self._history.items():
             self._history[name] = [
-                replace(one, writer=replace(one.writer, kind=ARCHIVED)) if one.sequence in made else one
+                replace(one, writer=replace(one.writer, kind=ARCHIVED))
+                if (one.writer.kind, one.writer.session) == (INDEXER, session)
+                else one
                 for one in history
             ]
 
