@@ -197,13 +197,14 @@ class MemoryUpkeep(MemoryJournals):
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         held: tuple[dict[str, Any], ...] = (self._journals, self._order, self._leaves, self._ended)
-        with self._change(*held, self._places, self._history):
+        with self._change(*held, self._places, self._history, self._requests):
             for name in names:
                 for one in held:
                     one.pop(name, None)
                 self._archive(name)
                 for key in [key for key in self._places if key[0] == name]:
                     del self._places[key]
+            self._drop_answers()  # those that stay have the versions as they are now
 
     def _archive(self, session: str) -> None:
         for name, history in self._history.items():
