@@ -1,4 +1,4 @@
-"""Reports of answers that a session still expects, and how long its next request waits for one.
+"""The reports of answers that a session expects: its next request waits for the report of the answer that it brings back.
 
 A client may send its next request before the answer to the last one is journaled: it has the answer first. The provider's usage would then
 stand beside the branch and not on it, and later requests of the branch would know neither the size of their prompts nor what the
@@ -15,6 +15,7 @@ from pagein.model.entries import EntryId
 _PATIENCE: Final = 1.0
 """Seconds to wait for a report: half of the time that a decision has by default."""
 _MOST: Final = 64
+"""Requests whose answers are expected at once."""
 
 
 class ExpectedReports:

@@ -52,7 +52,7 @@ class ObjectWriter:
 
         content: the content that the version is expected to have; a check compares it.
         """
-        return self.known(self.request_for(request, content))
+        return self.answer_with(request, content)
 
     def known(self, request: str) -> Version | None:
         """Return the version written before for this request, if any, whatever its content."""
@@ -65,8 +65,7 @@ class ObjectWriter:
         unstored, the journals are followed on, and a check tells that an entry gave no version.
         """
         draft = self.redaction.draft(draft)
-        request = self.request_now(request, draft, cause)
-        known = self.known(request)
+        request, known = self.answer_to(request, draft, cause)
         if known is not None:
             return known
         current = self.store.current(draft.id)
@@ -78,29 +77,28 @@ class ObjectWriter:
         self.written += outcome.change != "unchanged"
         return outcome.version
 
-    def request_now(self, request: str, draft: Draft, cause: Cause) -> str:
-        """Return the request under which a session writes a draft now, redacted.
+    def answer_to(self, request: str, draft: Draft, cause: Cause) -> tuple[str, Version | None]:
+        """Return the request under which a session writes this redacted draft, and the version written before for it, if any."""
 
-        The journal of a session may be removed, and its client may tell the same entries again, with other times. An answer from before is
-        then of the session's past, unless the draft is still the same, and the write is a request more.
+        def is_same(known: Version) -> bool:
+            given = replace(draft, nickname=known.nickname, view=known.view, locked=known.locked)
+            return known.id == draft.id and SealedDraft.of(given).object_hash == known.object_hash
+
+        return self._skip_past(request, lambda known: known.writer.session != cause.session or is_same(known))
+
+    def answer_with(self, request: str, content: str | None) -> Version | None:
+        """Return the version written before for this request, if any; of a removed journal only one with this content."""
+        return self._skip_past(request, lambda known: self.is_content(known, self.redaction.text(content)))[1]
+
+    def _skip_past(self, request: str, is_same: Callable[[Version], bool]) -> tuple[str, Version | None]:
+        """Return the first of the requests for a write that no other version from a removed journal answers, and its answer.
+
+        A client may tell the same entries again after the journal of its session was removed, at other times. What differs then is written
+        by another request, so that the earlier version stays.
         """
-        while (known := self.known(request)) is not None and (known.writer.kind, known.writer.session) == (
-            ARCHIVED,
-            cause.session,
-        ):
-            same = replace(draft, nickname=known.nickname, view=known.view, locked=known.locked)
-            if known.id == draft.id and SealedDraft.of(same).object_hash == known.object_hash:
-                break
+        while (known := self.known(request)) is not None and known.writer.kind == ARCHIVED and not is_same(known):
             request = request_name("again", request)
-        return request
-
-    def request_for(self, request: str, content: str | None) -> str:
-        """Return the request under which a session writes this content now, as `request_now`."""
-        while (known := self.known(request)) is not None and known.writer.kind == ARCHIVED:
-            if self.is_content(known, self.redaction.text(content)):
-                break
-            request = request_name("again", request)
-        return request
+        return request, known
 
     @staticmethod
     def is_content(version: Version, content: str | None) -> bool:

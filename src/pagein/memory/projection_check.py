@@ -157,7 +157,7 @@ class _VerifyingWriter(ObjectWriter):
         return self._met[request]
 
     def answered(self, request: str, content: str | None) -> Version | None:
-        known = self.known(self.request_for(request, content))
+        known = self.answer_with(request, content)
         if known is not None:
             self.confirmed.add(known.sequence)
             content = self.redaction.text(content)
@@ -168,7 +168,7 @@ class _VerifyingWriter(ObjectWriter):
 
     def write(self, request: str, draft: Draft, cause: Cause) -> Version:
         draft = self.redaction.draft(draft)
-        known = self.known(self.request_now(request, draft, cause))
+        _, known = self.answer_to(request, draft, cause)
         if known is None:
             self.faults.append(
                 ProjectionFault(f"{draft.type} {draft.id}", f"entry {cause.entry} of {cause.session} gave no version")
