@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,48 @@ def test_a_report_that_never_comes_is_waited_for_once(engine: Engine, monkeypatc
     began = time.monotonic()
     prepare(engine, ANSWERED, RequestFacts())
     assert time.monotonic() - began < 0.3
+
+
+def test_a_request_waits_no_longer_than_its_caller_has_time(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expected_reports, "_PATIENCE", 60.0)
+    prepare(engine, ASKED)
+    began = time.monotonic()
+    prepare(engine, ANSWERED, RequestFacts(reported=True, patience=0.05))
+    assert time.monotonic() - began < 30
+
+
+def test_waits_in_vain_become_shorter_until_a_report_comes(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upstream may end each answer long after its last event: the client has it before."""
+    monkeypatch.setattr(expected_reports, "_PATIENCE", 2.0)
+    messages, took = list(ASKED), []
+    for number in range(4):
+        began = time.monotonic()
+        prepare(engine, messages)
+        took.append(time.monotonic() - began)
+        messages += [{"role": "assistant", "content": f"{number}"}, {"role": "user", "content": f"and {number}"}]
+    assert took[1] >= 2.0
+    assert took[3] < 1.5
+
+
+def test_few_requests_wait_at_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each holds a thread, which requests of other sessions need."""
+    monkeypatch.setattr(expected_reports, "_PATIENCE", 5.0)
+    bodies = [
+        json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": one}).encode()
+        for one in (ASKED, ANSWERED)
+    ]
+
+    def send(name: str, body: bytes) -> float:
+        began = time.monotonic()
+        engine.prepare(body, "anthropic", at=1_000.0, hint=name, facts=REPORTED)
+        return time.monotonic() - began
+
+    names = [f"session {number}" for number in range(6)]
+    for name in names:
+        send(name, bodies[0])
+    with ThreadPoolExecutor(len(names)) as threads:
+        took = list(threads.map(send, names, [bodies[1]] * len(names)))
+    assert sum(one >= 5.0 for one in took) == 2
 
 
 @pytest.mark.parametrize("facts", [REPORTED, RequestFacts()])

@@ -68,6 +68,18 @@ def test_no_rewrite_pays_by_text_that_was_counted_too_heavy() -> None:
     assert loss.share <= MOST, (loss, manner, made)
 
 
+@pytest.mark.parametrize(
+    ("seed", "preset", "kind"),
+    [(200028108, "balanced", "documented"), (200012039, "thrifty", "short-hour")],  # +15 %, +4 %
+)
+def test_no_preview_leaves_a_prompt_too_small_to_be_cached(seed: int, preset: Preset, kind: CacheKind) -> None:
+    """Text that no report counted yet had five characters a token, so the rest of the prompt was taken for larger."""
+    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
+    made, manner = random_session(chance), random_manner(chance)
+    loss = request_loss(made, manner, preset, kind)
+    assert loss.share <= MOST, (loss, manner, made)
+
+
 def test_no_rewrite_rests_on_an_entry_that_only_renewal_keeps_before_the_provider_has_renewed_one() -> None:
     """An hour after its writing the prompt prefix was gone, although each request had read it: +4.2 %."""
     chance = random.Random(7003735)  # noqa: S311 -- chance, no secret

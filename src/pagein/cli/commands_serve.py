@@ -228,7 +228,7 @@ def _parts(
     from pagein.gateway.pages.window_orders import EngineHand
     from pagein.settings.sources import load_config
 
-    config = load_config(workspace)
+    config, every = load_config(workspace), settings.recall_everything
     engine, layers = wiring.open_with_layers(store, workspace=workspace, patience=settings.budget * _PATIENCE)
     files = (
         FileFollower(
@@ -240,7 +240,6 @@ def _parts(
         if layers and (settings.memory or settings.follow_files != "off")
         else None
     )
-    every = settings.recall_everything
     asked = GatewayChildren(engine, config.delegation, settings.children_hour_usd, everything=every)
     return GatewayParts(
         EngineCurator(
@@ -254,6 +253,7 @@ def _parts(
             ),
             work=None if files is None else files.work,
             names_answers=settings.ask_cache_misses,
+            budget=settings.budget,
             guarded=guarded_sessions(wiring.public_address(store, workspace=workspace)),
         ),
         EngineLooker(engine, _search_in(store, workspace)),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from pagein.engine.cache.cache_evidence import CacheEvidence
+from pagein.engine.expected_reports import WaitingRoom
 from pagein.engine.intake.body_reader import Opener
 from pagein.engine.log.backlog import Backlog
 from pagein.engine.send.request_call import UndecidedRequests
@@ -16,9 +17,11 @@ class EngineResources:
     forwarding: last sent requests.
     owed: backlog of the journals.
     evidence: what pauses showed about the caches of providers.
+    waiting: room for requests that wait for the report of an answer.
     """
 
     opener: Opener = field(default_factory=Opener)
     forwarding: UndecidedRequests = field(default_factory=UndecidedRequests)
     owed: Backlog = field(default_factory=Backlog)
     evidence: CacheEvidence = field(default_factory=CacheEvidence)
+    waiting: WaitingRoom = field(default_factory=WaitingRoom)

@@ -13,19 +13,33 @@ from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.entries import EntryId
 
 _PATIENCE: Final = 1.0
-"""Seconds to wait for a report: half of the time that a decision has by default."""
+"""Most seconds to wait for a report."""
+_LESS: Final = 0.25
+"""After a wait in vain the next one is shorter by this factor: some upstreams always end an answer long after its last event."""
+_MOST_WAITING: Final = 2
+"""Requests of all sessions that wait at once: each holds a thread, which the decisions of other sessions need."""
 _MOST: Final = 64
 """Requests whose answers are expected at once."""
+
+
+class WaitingRoom:
+    """Room for the requests of all sessions that wait for a report."""
+
+    def __init__(self) -> None:
+        self.seats = threading.BoundedSemaphore(_MOST_WAITING)
 
 
 class ExpectedReports:
     """Requests whose answers will be reported. Call the methods with the lock held.
 
     lock: the session's; released while a request waits.
+    room: shared by the sessions of an engine.
     """
 
-    def __init__(self, lock: threading.RLock) -> None:
+    def __init__(self, lock: threading.RLock, room: WaitingRoom) -> None:
         self._change = threading.Condition(lock)
+        self._room = room
+        self._share = 1.0  # of the patience
         self._last: dict[EntryId, tuple[EntryId, int]] = {}
 
     def expect(self, entry: EntryId, asked: PreparedRequest) -> None:
@@ -42,16 +56,25 @@ class ExpectedReports:
         if entry is not None and self._last.pop(entry, None) is not None:
             self._change.notify_all()
 
-    def wait_for_answers(self, script: Transcript) -> bool:
-        """Wait for the reports of the answers that these messages bring back. Return whether there was anything to wait for.
+    def wait_for_answers(self, script: Transcript, most: float) -> bool:
+        """Wait for the reports of the answers that these messages bring back. Return whether other requests had their turns meanwhile.
 
         A report that is too late is not waited for again.
+
+        most: seconds to wait at most, as the caller has time.
         """
         wanted = [entry for entry, (last, count) in self._last.items() if _has_answer(script, last, count)]
-        if not self._change.wait_for(lambda: self._last.keys().isdisjoint(wanted), _PATIENCE):
-            for entry in wanted:
-                self._last.pop(entry, None)
-        return bool(wanted)
+        if not wanted or not self._room.seats.acquire(blocking=False):
+            return False
+        try:
+            seconds = self._share * min(_PATIENCE, most)
+            is_told = self._change.wait_for(lambda: self._last.keys().isdisjoint(wanted), seconds)
+        finally:
+            self._room.seats.release()
+        self._share = 1.0 if is_told else _LESS * self._share
+        for entry in wanted:
+            self._last.pop(entry, None)
+        return True
 
 
 def _has_answer(script: Transcript, last: EntryId, count: int) -> bool:

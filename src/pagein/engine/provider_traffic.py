@@ -66,7 +66,7 @@ class Traffic:
         self._log = window.log
         self._shared = parts.shared or EngineResources()
         self._lock = RLock()
-        self._reports = ExpectedReports(self._lock)
+        self._reports = ExpectedReports(self._lock, self._shared.waiting)
         self._index = BranchIndex(window)
         self._stages = CallStages(
             window,
@@ -114,7 +114,7 @@ class Traffic:
             problem = self._settle_debts()
             self.largest = max(self.largest, len(body))
             script = self._index.reader.read(envelope)
-            if self._reports.wait_for_answers(script):  # other requests had their turns meanwhile
+            if self._reports.wait_for_answers(script, facts.patience):  # other requests had their turns meanwhile
                 problem, script = self._settle_debts(), self._index.reader.read(envelope)
             last, count = (script.units[-1].name, len(script.units)) if script.units else ("", 0)
             model, name = model_in(envelope) or "", self._log.name

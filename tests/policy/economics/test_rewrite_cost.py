@@ -232,6 +232,9 @@ def test_nothing_leaves_a_window_that_would_be_too_small_to_be_cached_without_it
     assert falls_short(
         Moment(now=1.0, last=0.0, size=2000, new=0), small, 1000
     )  # it may grow, and would be cached later
+    mostly_new = Moment(now=1.0, last=0.0, size=11_000, new=10_000)
+    assert falls_short(mostly_new, small, 3000)  # 7,000 of what stays may be half as much
+    assert not falls_short(replace(mostly_new, new=3000), small, 3000)  # all that stays is counted
     short = replace(_cold(), size=12_000, new=0)
     settings = replace(PRICED, economics=replace(PRICES, least=12_000))
     assert plan(_standing(12), settings, short, Account(saved=1e9)).epoch is None

@@ -1,5 +1,6 @@
 """A request in progress: the client's version and the version to send."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -20,12 +21,14 @@ class RequestFacts:
     guarded: True if the agent has a hook that stops calls which would write a mask into a file.
     curates: False if the client decides on its window itself: then it is only measured, and its cache breakpoints placed.
     reported: True if the caller reports each answer, also a failed one. Then the next request waits for a report that is under way.
+    patience: seconds that it may wait.
     """
 
     documented: bool = False
     guarded: bool = False
     curates: bool = True
     reported: bool = False
+    patience: float = math.inf
 
 
 NO_FACTS: Final = RequestFacts()

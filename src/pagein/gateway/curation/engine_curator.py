@@ -53,6 +53,7 @@ class EngineCurator:
     work: told of each request and of each answer; None for nobody
     names_answers: whether the provider's names of answers are journaled, for questions why its cache was missed
     guarded: tells of an agent's session whether a hook stops calls in it that would write a mask into a file
+    budget: seconds for a decision; half of them may be waited for the report of an answer
     """
 
     def __init__(
@@ -64,10 +65,12 @@ class EngineCurator:
         work: AgentWork | None = None,
         guarded: Callable[[str], bool] = lambda _: False,
         names_answers: bool = False,
+        budget: float = 2.0,
     ) -> None:
         self._engine = engine
         self._is_guarded = guarded
         self._names_answers = names_answers
+        self._patience = budget / 2
         self._work = work
         self._everything = tools.everything
         pool_offers = POOL_OFFERS if tools.pooled else ()
@@ -90,7 +93,7 @@ class EngineCurator:
             offers=self._offers_for(asked),
             path_model=asked.model,
             lasting=asked.lasting,
-            facts=RequestFacts(asked.documented, is_guarded, asked.curates, reported=True),
+            facts=RequestFacts(asked.documented, is_guarded, asked.curates, reported=True, patience=self._patience),
             claim=asked.claim,
         )
         self._tell_of(asked, prepared)

@@ -24,6 +24,7 @@ BELOW = 0.97
 """Share of a price cliff under which a request counts as below it, as sizes are estimates."""
 HELD_BACK = 0.75
 DENSE = 2.0  # tool definitions take up to this many times the tokens that their bytes suggest
+SPARSE = 0.45  # part by which an estimate of text that no report counts yet may be too high: up to 5 characters a token
 CAUTION = 1.5  # sizes are estimates: hidden tokens after the frontier have to be written again too
 UNREPORTED = 4 / 3
 """Feared real tokens per estimated token before the provider has reported a count: three characters a token, not four.
@@ -157,10 +158,11 @@ def falls_short(moment: Moment, economics: Economics, gain: int) -> bool:
     """Return whether evicting `gain` tokens may leave a request too small to be cached.
 
     Such a request is paid in full at each call. A request that is too small already may grow, and without the evicted
-    tokens it would be cached later than the client's own.
+    tokens it would be cached later than the client's own. What no report has counted yet is counted low.
     """
-    whole = moment.floor + moment.scale * moment.size
-    return whole - moment.scale * gain < CAUTION * economics.least
+    unreported = max(0, moment.new - gain)
+    whole = moment.floor + moment.scale * (moment.size - gain - SPARSE * unreported)
+    return whole < CAUTION * economics.least
 
 
 def cliff_savings(moment: Moment, economics: Economics, gain: int) -> float:
