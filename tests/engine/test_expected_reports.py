@@ -88,6 +88,23 @@ def test_waits_in_vain_become_shorter_until_a_report_comes(engine: Engine, monke
     assert took[3] < 1.5
 
 
+def test_after_many_waits_in_vain_a_report_that_is_under_way_is_waited_for(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wait that shrank to nothing would lose the usage of each later answer."""
+    monkeypatch.setattr(expected_reports, "_PATIENCE", 32.0)
+    monkeypatch.setattr(expected_reports, "_LESS", 1e-9)
+    messages, asked = list(ASKED), prepare(engine, ASKED)
+    for number in range(3):
+        messages += [{"role": "assistant", "content": f"{number}"}, {"role": "user", "content": f"and {number}"}]
+        asked = prepare(engine, messages, RequestFacts(reported=True, patience=0.01))
+    late = threading.Timer(0.2, engine.observe, (asked, Usage(7, 0, 0, 0, 1)))
+    late.start()
+    last = prepare(engine, [*messages, {"role": "assistant", "content": "3"}, {"role": "user", "content": "and 3"}])
+    late.join()
+    assert usages_before(engine, last) == [7]
+
+
 def test_few_requests_wait_at_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each holds a thread, which requests of other sessions need."""
     monkeypatch.setattr(expected_reports, "_PATIENCE", 5.0)

@@ -1,9 +1,10 @@
 """Resources that the sessions of an engine share."""
 
 from dataclasses import dataclass, field
+from threading import Semaphore
 
 from pagein.engine.cache.cache_evidence import CacheEvidence
-from pagein.engine.expected_reports import WaitingRoom
+from pagein.engine.expected_reports import MOST_WAITING
 from pagein.engine.intake.body_reader import Opener
 from pagein.engine.log.backlog import Backlog
 from pagein.engine.send.request_call import UndecidedRequests
@@ -17,11 +18,11 @@ class EngineResources:
     forwarding: last sent requests.
     owed: backlog of the journals.
     evidence: what pauses showed about the caches of providers.
-    waiting: room for requests that wait for the report of an answer.
+    waiting: seats for the requests that wait for the report of an answer.
     """
 
     opener: Opener = field(default_factory=Opener)
     forwarding: UndecidedRequests = field(default_factory=UndecidedRequests)
     owed: Backlog = field(default_factory=Backlog)
     evidence: CacheEvidence = field(default_factory=CacheEvidence)
-    waiting: WaitingRoom = field(default_factory=WaitingRoom)
+    waiting: Semaphore = field(default_factory=lambda: Semaphore(MOST_WAITING))

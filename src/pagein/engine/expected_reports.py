@@ -16,30 +16,25 @@ _PATIENCE: Final = 1.0
 """Most seconds to wait for a report."""
 _LESS: Final = 0.25
 """After a wait in vain the next one is shorter by this factor: some upstreams always end an answer long after its last event."""
-_MOST_WAITING: Final = 2
+_LEAST: Final = 1 / 16
+"""Least part of the longest wait: a report that is under way comes within milliseconds, and is waited for again."""
+MOST_WAITING: Final = 2
 """Requests of all sessions that wait at once: each holds a thread, which the decisions of other sessions need."""
 _MOST: Final = 64
 """Requests whose answers are expected at once."""
-
-
-class WaitingRoom:
-    """Room for the requests of all sessions that wait for a report."""
-
-    def __init__(self) -> None:
-        self.seats = threading.BoundedSemaphore(_MOST_WAITING)
 
 
 class ExpectedReports:
     """Requests whose answers will be reported. Call the methods with the lock held.
 
     lock: the session's; released while a request waits.
-    room: shared by the sessions of an engine.
+    seats: of the requests that wait, shared by the sessions of an engine.
     """
 
-    def __init__(self, lock: threading.RLock, room: WaitingRoom) -> None:
+    def __init__(self, lock: threading.RLock, seats: threading.Semaphore) -> None:
         self._change = threading.Condition(lock)
-        self._room = room
-        self._share = 1.0  # of the patience
+        self._seats = seats
+        self._share = 1.0  # of the longest wait
         self._last: dict[EntryId, tuple[EntryId, int]] = {}
 
     def expect(self, entry: EntryId, asked: PreparedRequest) -> None:
@@ -64,14 +59,14 @@ class ExpectedReports:
         most: seconds to wait at most, as the caller has time.
         """
         wanted = [entry for entry, (last, count) in self._last.items() if _has_answer(script, last, count)]
-        if not wanted or not self._room.seats.acquire(blocking=False):
+        if not wanted or not self._seats.acquire(blocking=False):
             return False
         try:
             seconds = self._share * min(_PATIENCE, most)
             is_told = self._change.wait_for(lambda: self._last.keys().isdisjoint(wanted), seconds)
         finally:
-            self._room.seats.release()
-        self._share = 1.0 if is_told else _LESS * self._share
+            self._seats.release()
+        self._share = 1.0 if is_told else max(_LEAST, _LESS * self._share)
         for entry in wanted:
             self._last.pop(entry, None)
         return True
