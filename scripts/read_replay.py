@@ -22,9 +22,10 @@ from pagein.model.spans import NO_LINES
 from pagein.policy.audit.witness import witness
 from pagein.policy.reads.baseline import Baseline
 from pagein.policy.reads.knowledge import NOTHING, Knowledge, step
-from pagein.policy.reads.own_writes import TextEdit, edit_event, follow_edit, unplaced_edit_event, write_event
+from pagein.policy.reads.own_writes import edit_event, follow_edit, unplaced_edit_event, write_event
 from pagein.policy.reads.read_answers import decide
 from pagein.policy.reads.read_request import ReadRequest
+from pagein.policy.reads.text_edit import TextEdit
 
 Origin: TypeAlias = Literal["snapshot", "edited", "rebuilt"]
 

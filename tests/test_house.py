@@ -81,6 +81,17 @@ def test_the_command_line_starts_without_the_engine() -> None:
     assert not loaded("import pagein.cli.cli") & HEAVY_FOR_VERSION
 
 
+def test_the_command_line_never_looks_for_garbage_among_its_modules() -> None:
+    """A short command would spend a tenth of its time on that. Later garbage is found."""
+    found = loaded("import gc, pagein.__main__; assert gc.isenabled() and gc.get_freeze_count() > 10_000")
+    assert "pagein.cli.cli" in found
+
+
+def test_blame_knows_edits_and_no_reads() -> None:
+    found = loaded("import pagein.tools.blame_commands")
+    assert not found & {"pagein.policy.clients.client_reads", "pagein.policy.reads.knowledge"}
+
+
 def test_importing_pagein_loads_little() -> None:
     assert len(loaded("import pagein") - loaded("")) < 60
 

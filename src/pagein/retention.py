@@ -5,7 +5,7 @@ Rules of this file
 1. A session is removed only if it was announced at least `GRACE` before, and was not used since.
 2. Announcements are entries of the journal `RETENTION`, so that every process and every command knows them.
 3. The objects of a session are made before its journal is removed.
-4. Sessions that this process may hold open, because they were used since it began, stay.
+4. Sessions that this process may hold open, because they were used since it began, stay, and so do their announcements by others.
 """
 
 import json
@@ -27,6 +27,8 @@ GRACE: Final = DAY
 """Seconds from the announcement of a removal to the removal."""
 IDLE: Final = 7 * DAY
 """Seconds without use after which a session counts as ended for a quota."""
+_SECOND: Final = 1.0
+"""What the time of the last use may lack: it is a whole number of seconds."""
 _KIND: Final = "retention.announced"
 
 
@@ -99,16 +101,18 @@ def apply_retention(
     if quota is not None:
         idle = min(idle, IDLE)
     retention = Retention(idle=idle, keep=keep, quota=quota)
-    due = [one for one in ended_sessions(store, retention, now) if one.touched is not None and one.touched < began]
+    ended = ended_sessions(store, retention, now)
+    used = {one.name: one.touched + _SECOND for one in ended if one.touched is not None}
+    due = [name for name, last in used.items() if last <= began]  # another gateway may remove the rest
     known = announcement(store).sessions
     # an announcement made before the session was used again counts no more
-    counting = {one.name for one in due if (one.touched or 0.0) < known.get(one.name, -math.inf) - GRACE}
-    told = {one.name: known[one.name] if one.name in counting else now + GRACE for one in due}
-    fresh = tuple(sorted(told.keys() - counting))
-    ripe = frozenset(name for name, at in told.items() if at <= now)
+    counting = {name: at for name, at in known.items() if name in used and used[name] <= at - GRACE}
+    told = dict.fromkeys(due, now + GRACE) | counting
+    fresh = tuple(sorted(told.keys() - counting.keys()))
+    ripe = frozenset(name for name in due if told[name] <= now)
     planned = None
     if ripe:
-        has_objects = Indexer(store).follow_all()
+        has_objects = Indexer(store).follow_all(ripe, now)
         planned = collect(store, plan(store, retention, now, only=ripe), go_on, has_objects)
     removed = () if planned is None else tuple(one.name for one in planned.sessions)
     left = {name: at for name, at in told.items() if name not in removed}

@@ -291,7 +291,8 @@ def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool)
     if not apply:
         return planned
     if planned.sessions:  # what they said and touched stays, as objects
-        done = collect(store, planned, has_objects=Indexer(store).follow_all())
+        has_objects = Indexer(store).follow_all([one.name for one in planned.sessions], now)
+        done = collect(store, planned, has_objects=has_objects)
     else:
         done = planned if planned.is_empty else collect(store, planned)
     while store.bundle_more(rest=True):

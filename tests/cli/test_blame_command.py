@@ -1,5 +1,6 @@
 """`pagein blame`, run as a person runs it."""
 
+import gc
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from tests.cli.conftest import Ran
 from tests.tools.made_memory import MadeSession
 from tests.tools.remembered_files import RememberedFile, remembered_file
 
+from pagein.cli.archive_access import in_archive
 from pagein.store.sqlite.sqlite_store import SqliteStore
 
 Run = Callable[..., Ran]
@@ -40,6 +42,12 @@ def test_a_table_like_that_of_git(run: Run, file: RememberedFile) -> None:
     assert "please" not in second
     assert third.startswith("unknown ")
     assert counts == "3 lines: agent 2 (67 %), person 0 (0 %), mixed 0 (0 %), unknown 1 (33 %); 1 known versions"
+
+
+def test_no_garbage_is_looked_for_while_a_command_answers(file: RememberedFile) -> None:
+    assert gc.isenabled()
+    assert not in_archive(asked(file)[-1], None, lambda _: gc.isenabled())
+    assert gc.isenabled()
 
 
 def test_lines_as_json(run: Run, file: RememberedFile) -> None:

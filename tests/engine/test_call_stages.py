@@ -43,7 +43,8 @@ SENDING = ("lay_out_window", "splice_changes", "place_breakpoints", "validate_re
 # A new blob is asked whether it is to be bundled (`store.sql.sql_bundles`): a module. A call more: a request as it goes out is made once for all that look at it.
 # The places of messages have a module (`engine.message_index`): a module, 2 calls. The session is asked whether its journal was removed,
 # and the store whether it has the last entry (`engine.session`): a module, 2 calls.
-OF_ANY_CLIENT = (45, 156)
+# A request waits for the report of the answer that it brings back (`engine.expected_reports`): a module, 2 calls.
+OF_ANY_CLIENT = (46, 158)
 OF_A_KNOWN_CLIENT = (67, 342)
 
 

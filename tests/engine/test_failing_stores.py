@@ -12,9 +12,11 @@ from tests.engine import wire_clients as clients
 from tests.engine.test_requests import EAGER, opened, walk, worked
 
 from pagein.engine.engine import Engine, Settings
+from pagein.engine.log import snapshots
 from pagein.engine.prepared_request import PreparedRequest
+from pagein.errors import StoreError
 from pagein.memory.indexer import Indexer
-from pagein.model.entries import Entry
+from pagein.model.entries import Entry, MessageEntry, bridge
 from pagein.policy.stubs.previews import Previews
 from pagein.store.upkeep.collection import Retention
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -134,5 +136,73 @@ def test_a_journal_that_another_process_began_anew_is_not_gone_on_with(tmp_path:
         with opened(tmp_path, EAGER) as other:
             assert ask(other, 2).placed == "new"
         assert "was removed" in (ask(engine, 5).failure or "")
+        assert ask(engine, 6).failure is None
+        assert check_store(store).findings == []
+
+
+def test_nothing_is_stored_behind_a_removed_journal_outside_a_turn(tmp_path: Path) -> None:
+    with opened(tmp_path, EAGER) as engine, contextlib.closing(SqliteUpkeep(tmp_path / "store.db")) as store:
+        walk(engine, "anthropic", 4)
+        session = engine.session("one")
+        session.fork("child")
+        store.drop_sessions(["one", "child"])
+        session.compact()
+        with pytest.raises(StoreError, match="was removed"):
+            session.keep()
+        body = clients.body(worked(5), "anthropic")
+        asked = [engine.prepare(body, "anthropic", at=50.0, hint="child") for _ in range(2)]
+        assert "was removed" in (asked[0].failure or "")
+        assert (asked[1].failure, asked[1].placed) == (None, "new")
+        assert check_store(store).findings == []
+
+
+def test_a_session_whose_journal_was_removed_cannot_be_forked(tmp_path: Path) -> None:
+    """The texts that left its window are gone."""
+    with opened(tmp_path, EAGER) as engine, contextlib.closing(SqliteUpkeep(tmp_path / "store.db")) as store:
+        walk(engine, "anthropic", 6)
+        store.end_session("one")
+        assert garbage(store, Retention(keep=0.0), time.time() + 9, apply=True).objects
+        with pytest.raises(StoreError, match="was removed"):
+            engine.session("one").fork("child")
+        assert engine.session("child").leaf is None
+
+
+def test_a_state_of_a_removed_journal_is_not_kept_for_the_journal_that_began_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that owes a fact looks at the journal only later."""
+    monkeypatch.setattr(snapshots, "EVERY", 1)
+    usage = {"usage": {"input_tokens": 9, "output_tokens": 1}}
+    with opened(tmp_path, EAGER) as engine, contextlib.closing(SqliteUpkeep(tmp_path / "store.db")) as store:
+        asked = walk(engine, "anthropic", 4)[-1]
+        engine.forward(clients.body(worked(4), "anthropic"), "anthropic", at=41.0, hint="one")
+        store.drop_sessions(["one"])
+        with opened(tmp_path, EAGER) as other:
+            ask(other, 2)
+        engine.observe(asked, usage)
+        with opened(tmp_path, EAGER) as other:
+            assert [ask(other, turns).failure for turns in (3, 4)] == [None, None]
+
+
+@pytest.mark.parametrize("fails", ["the turn around a request", "the store"])
+def test_a_message_that_was_put_back_stays_lost_if_its_turn_was_taken_back(tmp_path: Path, fails: str) -> None:
+    with opened(tmp_path, EAGER) as engine, contextlib.closing(SqliteUpkeep(tmp_path / "store.db")) as store:
+        walk(engine, "anthropic", 4)
+        leaf, news = store.leaf("one"), list(store.news("one"))
+        place, lost = [one for one in news if isinstance(one[1], Entry) and isinstance(one[1].body, MessageEntry)][3]
+        assert isinstance(lost, Entry)
+        store.put_entry("one", place, bridge(lost.id, lost.parent))
+        store.stand("one", leaf or "")
+    with opened(tmp_path, EAGER) as engine, contextlib.closing(SqliteUpkeep(tmp_path / "store.db")) as store:
+        engine.session("one").traffic._index.learn()  # as another request does that goes out without a decision
+        if fails == "the store":
+            refuse(tmp_path, "UPDATE ON session BEGIN SELECT raise(ABORT, 'disk')")
+            assert "StoreError" in (ask(engine, 5).failure or "")
+            allow(tmp_path)
+        else:
+            with contextlib.suppress(ZeroDivisionError), engine.session("one").turn():
+                assert ask(engine, 5).failure is None
+                raise ZeroDivisionError
+        assert [one.kind for one in check_store(store).findings] == ["entry"]
         assert ask(engine, 6).failure is None
         assert check_store(store).findings == []

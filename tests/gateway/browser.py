@@ -3,8 +3,10 @@
 import asyncio
 import base64
 import json
-import re
+import os
 import shutil
+import signal
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -97,11 +99,14 @@ async def browsing(address: str, folder: Path) -> AsyncIterator[Page]:
     """A page at an address, in a browser of its own."""
     assert BROWSER is not None
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={folder}"]
-    process = await asyncio.create_subprocess_exec(
-        BROWSER, *flags, "about:blank", stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    process = subprocess.Popen(  # noqa: ASYNC220, S603 -- our own; it starts at once
+        [BROWSER, *flags, "about:blank"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,  # no pipe: a helper of the browser may outlive it and keep a pipe open
+        start_new_session=True,
     )
     try:
-        where = await asyncio.wait_for(_listening(process), _PATIENCE)
+        where = await _listening(folder / "DevToolsActivePort")
         async with aiohttp.ClientSession() as client:
             async with client.get(f"http://{where}/json") as answer:
                 tabs = json.loads(await answer.text())
@@ -113,13 +118,19 @@ async def browsing(address: str, folder: Path) -> AsyncIterator[Page]:
                 await page.tell("Page.navigate", url=address)
                 yield page
     finally:
-        process.terminate()
-        await process.communicate()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(_PATIENCE)
 
 
-async def _listening(process: asyncio.subprocess.Process) -> str:
-    assert process.stderr is not None
-    while line := (await process.stderr.readline()).decode():
-        if found := re.search(r"ws://([^/]+)/", line):
-            return found[1]
+async def _listening(told: Path) -> str:
+    for _ in range(int(_PATIENCE * 10)):
+        if (port := _port_in(told)) is not None:
+            return f"127.0.0.1:{port}"
+        await asyncio.sleep(0.1)
     raise AssertionError("the browser did not start")
+
+
+def _port_in(told: Path) -> str | None:
+    """Return the port that the browser wrote into a file, in a line of its own."""
+    lines = told.read_text().splitlines(keepends=True) if told.exists() else []
+    return lines[0].strip() if lines and lines[0].endswith("\n") else None

@@ -246,8 +246,15 @@ def test_the_places_of_an_expression_are_those_of_another_engine(lines: list[str
 
 @needs_ripgrep
 @given(
-    files=st.lists(LINES, min_size=1, max_size=4), expression=EXPRESSIONS, flags=st.sampled_from(["", "i", "s", "im"])
+    files=st.lists(
+        LINES | LINES.map(lambda lines: ["\ufeff" + "".join(lines[:1]), *lines[1:]]), min_size=1, max_size=4
+    ),
+    expression=EXPRESSIONS,
+    flags=st.sampled_from(["", "i", "s", "im"]),
 )
+@example(files=[["\ufeffdef f():"]], expression="^def", flags="")
+@example(files=[["\ufeff", "a"]], expression="^$", flags="")
+@example(files=[["\ufeffk"]], expression="^+k", flags="")
 @example(files=[["k"]], expression="[^k]", flags="i")
 @example(files=[["a<b"]], expression=r"\<", flags="")
 @example(files=[["aéb"]], expression=r"a\Wb", flags="")

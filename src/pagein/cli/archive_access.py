@@ -47,11 +47,14 @@ AsOf: TypeAlias = Annotated[
 
 def in_archive(store: str | None, workspace: Path | None, work: "Callable[[Archive], Any]") -> Any:  # noqa: ANN401 - what work gives
     """Answer a question about the objects of the store that is meant. Tell on stderr if it is not the own folder's."""
-    from rich.console import Console
+    from pagein.engine.log.gc_pause import pause_collection
 
-    from pagein.archive import catch_up, find_store, open_archive
-    from pagein.ui.figures import plain
-    from pagein.ui.progress import step_bar
+    with pause_collection():  # modules are no garbage
+        from rich.console import Console
+
+        from pagein.archive import catch_up, find_store, open_archive
+        from pagein.ui.figures import plain
+        from pagein.ui.progress import step_bar
 
     place = find_store(store, workspace)
     if place.told:
@@ -61,7 +64,8 @@ def in_archive(store: str | None, workspace: Path | None, work: "Callable[[Archi
             behind = catch_up(archive, tell)
         if behind:
             sys.stderr.write(f"pagein: the newest entries may be missing: {plain(behind)}\n")
-        return work(archive)
+        with pause_collection():
+            return work(archive)
 
 
 def print_answer(answer: dict[str, Any], view: Callable[..., None], *, as_json: bool) -> None:

@@ -125,7 +125,7 @@ class BranchIndex:
 
     def _take_back(self, gone: Sequence[EntryId]) -> None:
         """Unlearn what was learned in a turn that failed."""
-        if not all(one in self._log.journal for one in gone):
+        if self._turn == self._log.turns and not all(one in self._log.journal for one in gone):
             self.places.take_back()
             self._newest, self._latest, self._learned = dict(self._before_turn), None, -1
 
@@ -230,8 +230,9 @@ class BranchIndex:
                     self._window.append(script.units[place].message, name=names[place])
                 self._log.move(here)  # the entry from which other processes continue
                 self._log.note(RestoredMessagesNote(len(lost)))
-            for place, _ in lost:
-                self.places.mark_restored(names[place])
+                self.learn()  # first, so that the marks are taken back with the turn
+                for place, _ in lost:
+                    self.places.mark_restored(names[place])
         broken = self.places.first_lost(names)
         if broken is not None:
             with self._log.turn():

@@ -307,7 +307,7 @@ class CallStages:
                     self._record_undecided(debt)
                 else:
                     entry = debt.entry if debt.entry is not None else places.request_at(debt.last)
-                    if entry is not None:
+                    if entry in places.owners:  # otherwise its journal was removed
                         self._index.note_at(places.owner(entry), debt.note)
                 self._index.learn()
         self._index.learn()

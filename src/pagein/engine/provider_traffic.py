@@ -24,6 +24,7 @@ from pagein.engine.cache.cached_prefix import note_of
 from pagein.engine.call_stages import CallStages
 from pagein.engine.conversation import Reply, answer_of, usage_of
 from pagein.engine.engine_resources import EngineResources
+from pagein.engine.expected_reports import ExpectedReports
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.intake.recall_tools import split_offers
 from pagein.engine.intake.request_fields import Request, body_of
@@ -65,6 +66,7 @@ class Traffic:
         self._log = window.log
         self._shared = parts.shared or EngineResources()
         self._lock = RLock()
+        self._reports = ExpectedReports(self._lock)
         self._index = BranchIndex(window)
         self._stages = CallStages(
             window,
@@ -112,17 +114,11 @@ class Traffic:
             problem = self._settle_debts()
             self.largest = max(self.largest, len(body))
             script = self._index.reader.read(envelope)
-            last = script.units[-1].name if script.units else ""
-            asked = PreparedRequest(
-                body,
-                script.api,
-                at,
-                model_in(envelope) or "",
-                self._log.name,
-                messages=len(script.units),
-                original=body,
-                last=last,
-            )
+            if self._reports.wait_for_answers(script):  # other requests had their turns meanwhile
+                problem, script = self._settle_debts(), self._index.reader.read(envelope)
+            last, count = (script.units[-1].name, len(script.units)) if script.units else ("", 0)
+            model, name = model_in(envelope) or "", self._log.name
+            asked = PreparedRequest(body, script.api, at, model, name, messages=count, original=body, last=last)
             if not script.units:
                 return asked
             pending: PendingCall | None = None  # the call as far as it was built
@@ -153,6 +149,8 @@ class Traffic:
                     offered = call.pending.own_tool_names
                     return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))
                 self._note_sent(call.pending, call.made, call.chosen)
+                if facts.reported and call.entry is not None:
+                    self._reports.expect(call.entry, asked)
                 return replace(prepared_request(asked, call), before=self._index.answered_before(call))
             except GivenUp:
                 self._settle_debts()  # record the request that was sent instead
@@ -217,6 +215,7 @@ class Traffic:
                     snapshot = self._log.snapshot(entry, partial(self._stages.snapshot_values, entry))
             except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not fail an answered call
                 failure = _problem_words(problem)
+            self._reports.note_report(prepared.entry)
         with contextlib.suppress(Exception):  # a snapshot only saves time later
             if snapshot is not None:
                 snapshot()
@@ -292,10 +291,10 @@ class Traffic:
             self._shared.owed.add(self._log.name, Fact(note, prepared.entry, prepared.last))
 
     def _entry_of(self, prepared: PreparedRequest) -> EntryId | None:
-        """Return the entry of a request; for an undecided request, once it was journaled."""
-        if prepared.entry is None and prepared.last:
-            return self._index.places.request_at(prepared.last)
-        return prepared.entry
+        """Return the entry of a request, if the journal was not removed since; for an undecided request, once it was journaled."""
+        if prepared.entry is None:
+            return self._index.places.request_at(prepared.last) if prepared.last else None
+        return prepared.entry if prepared.entry in self._log.journal else None
 
     def _note_cached_prefix(
         self, entry: EntryId, prepared: PreparedRequest, usage: Usage
@@ -323,17 +322,18 @@ class Traffic:
         Raises HostError, StoreError.
         """
         with self._lock:
-            if prepared.entry is None or prepared.terms is None:
+            entry = self._entry_of(prepared)
+            if entry is None or prepared.terms is None:
                 return None
-            behind = self._index.places.stand(self._index.places.owner(prepared.entry))
-            model = self._index.heads[prepared.entry].model
+            behind = self._index.places.stand(self._index.places.owner(entry))
+            model = self._index.heads[entry].model
             messages = prepared.sent_messages
             found = self._stages.leases.after_keepalive(behind, prepared.terms, model, usage, at, messages)
             if found is None:
                 return None
             held, cost = found
-            self._index.note_behind(prepared.entry, note_of(held))
-            self._index.note_behind(prepared.entry, FurtherUsageNote("keep_alive", usage))
+            self._index.note_behind(entry, note_of(held))
+            self._index.note_behind(entry, FurtherUsageNote("keep_alive", usage))
         return cost
 
     def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:

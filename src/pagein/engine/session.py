@@ -368,13 +368,16 @@ class Session(DelegatedQuestions):
     def fork(self, name: str) -> "Session":
         """Return a new, independent session with the same branch so far, with the entries of other processes.
 
-        Raises BadInput for a name in use.
+        Raises BadInput for a name in use, and StoreError if the journal of this session was removed: texts that left
+        its window may be gone.
         """
         if self._begin is None:
             raise HostError(f"session {self.name!r} stands alone and cannot be forked; open it from an engine")
-        forked = self._begin(name)
         with self._log.lock:
             self._caught_up()
+            if self.is_removed:
+                raise StoreError(f"the journal of session {self.name!r} was removed since it was opened; open it again")
+            forked = self._begin(name)
             forked.inherit(self.journal.branch(self.leaf), self._folder, self._log.privacy)
         return forked
 

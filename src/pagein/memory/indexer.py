@@ -16,7 +16,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -92,26 +92,32 @@ class Indexer:
                     tell(self._place(), self._store.last_place())
         return LayerReport(entries, self._writer.written - versions, self.behind() if is_behind else 0)
 
-    def save_open_chats(self, at: float, within: float | None = None, tell: Progress | None = None) -> LayerReport:
+    def save_open_chats(
+        self,
+        at: float,
+        within: float | None = None,
+        tell: Progress | None = None,
+        only: Container[str] | None = None,
+    ) -> LayerReport:
         """Bring the objects up to the journals, with the newest steps of all chats.
 
-        at: time of the question, seconds since 1970. within, tell: as in `catch_up`.
+        at: time of the question, seconds since 1970. within, tell: as in `catch_up`. only: the sessions of the chats; None for all
         """
         report = self.catch_up(within, tell=tell)
-        if report.behind or not self._open_chats():
+        if report.behind or not self._open_chats(only):
             return report
         with self._turn, self._store.exclusive():
             parent = self._store.leaf(ORDERS)
-            for session in self._open_chats():
+            for session in self._open_chats(only):
                 body = NoteEntry.of(OpenChatsNote(session))
                 entry = Entry(entry_name(parent, body), parent, body, at)
                 self._store.append(ORDERS, [entry])
                 parent = entry.id
         return self.catch_up(within, tell=tell)
 
-    def _open_chats(self) -> list[str]:
+    def _open_chats(self, only: Container[str] | None = None) -> list[str]:
         found = self._store.layer(OPEN_CHATS)
-        return [] if found is None else json.loads(found[1])
+        return [] if found is None else [one for one in json.loads(found[1]) if only is None or one in only]
 
     def _note_open_chats(self, followed: Iterable[str]) -> None:
         """Note the sessions with steps that are missing in every version of their chats."""
@@ -206,12 +212,12 @@ class Indexer:
             return 0
         return 0 if found is None else found[0]
 
-    def follow_all(self) -> Callable[[], bool]:
-        """Make the objects of all entries so far.
+    def follow_all(self, sessions: Container[str], at: float) -> Callable[[], bool]:
+        """Make the objects of all entries so far, with the newest steps of the chats of some sessions. at: now, seconds since 1970.
 
         Return a function that tells whether they are there: they are dropped where a process makes objects again.
         """
-        self.catch_up()
+        self.save_open_chats(at, only=sessions)
         place = self._place()
         return lambda: self._place() >= place and RemadeObjects.load(self._store) is None
 

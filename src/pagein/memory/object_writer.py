@@ -6,8 +6,9 @@ from typing import Final, Protocol
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.memory.redacted_drafts import DraftRedaction
-from pagein.model.derived_versions import INDEXER
+from pagein.model.derived_versions import ARCHIVED, INDEXER
 from pagein.model.names import ContentHash
+from pagein.model.object_names import request_name
 from pagein.model.values import Value
 from pagein.model.version_hash import SealedDraft
 from pagein.model.versions import Draft, Version, Writer
@@ -51,8 +52,7 @@ class ObjectWriter:
 
         content: the content that the version is expected to have; a check compares it.
         """
-        del content
-        return self.known(request)
+        return self.answer_with(request, content)
 
     def known(self, request: str) -> Version | None:
         """Return the version written before for this request, if any, whatever its content."""
@@ -64,10 +64,10 @@ class ObjectWriter:
         A version that the store refuses, because another object has its id with another type, stops nothing: it is returned
         unstored, the journals are followed on, and a check tells that an entry gave no version.
         """
-        known = self.known(request)
+        draft = self.redaction.draft(draft)
+        request, known = self.answer_to(request, draft, cause)
         if known is not None:
             return known
-        draft = self.redaction.draft(draft)
         current = self.store.current(draft.id)
         outcome = self.store.write(self._write(request, _with_names(draft, current), cause))
         if not isinstance(outcome, Written) and draft.carried:
@@ -76,6 +76,35 @@ class ObjectWriter:
             return self.unstored(draft, cause)
         self.written += outcome.change != "unchanged"
         return outcome.version
+
+    def answer_to(self, request: str, draft: Draft, cause: Cause) -> tuple[str, Version | None]:
+        """Return the request under which a session writes this redacted draft, and the version written before for it, if any."""
+
+        def is_same(known: Version) -> bool:
+            given = replace(draft, nickname=known.nickname, view=known.view, locked=known.locked)
+            return known.id == draft.id and SealedDraft.of(given).object_hash == known.object_hash
+
+        return self._skip_past(request, lambda known: known.writer.session != cause.session or is_same(known))
+
+    def answer_with(self, request: str, content: str | None) -> Version | None:
+        """Return the version written before for this request, if any; of a removed journal only one with this content."""
+        return self._skip_past(request, lambda known: self.is_content(known, self.redaction.text(content)))[1]
+
+    def _skip_past(self, request: str, is_same: Callable[[Version], bool]) -> tuple[str, Version | None]:
+        """Return the first of the requests for a write that no other version from a removed journal answers, and its answer.
+
+        A client may tell the same entries again after the journal of its session was removed, at other times. What differs then is written
+        by another request, so that the earlier version stays.
+        """
+        while (known := self.known(request)) is not None and known.writer.kind == ARCHIVED and not is_same(known):
+            request = request_name("again", request)
+        return request, known
+
+    @staticmethod
+    def is_content(version: Version, content: str | None) -> bool:
+        """Return whether a version has this content, redacted."""
+        data = None if content is None else content.encode("utf-8", "surrogatepass")
+        return version.content_hash == (None if data is None else ContentHash.of(data))
 
     def _write(self, request: str, draft: Draft, cause: Cause) -> Write:
         return Write(request, draft, cause.at, writer=self.by(cause))

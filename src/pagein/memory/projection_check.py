@@ -20,7 +20,6 @@ from pagein.model.derived_versions import FILES, INDEXER, ORDERS
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.memory_notes import OpenChatsNote
 from pagein.model.messages import UnreadableLine
-from pagein.model.names import ContentHash
 from pagein.model.note_forms import kind_of
 from pagein.model.version_hash import SealedDraft
 from pagein.model.versions import Draft, Version
@@ -158,24 +157,18 @@ class _VerifyingWriter(ObjectWriter):
         return self._met[request]
 
     def answered(self, request: str, content: str | None) -> Version | None:
-        known = self.known(request)
+        known = self.answer_with(request, content)
         if known is not None:
             self.confirmed.add(known.sequence)
             content = self.redaction.text(content)
-            if not (self._is_content(known, content) or holds_erasure(self.store.content(known) or "")):
+            if not (self.is_content(known, content) or holds_erasure(self.store.content(known) or "")):
                 why = f"version {known.number} has another content than its entry gives"
                 self.faults.append(ProjectionFault(f"{known.type} {known.id}", why))
         return known
 
-    @staticmethod
-    def _is_content(version: Version, content: str | None) -> bool:
-        return version.content_hash == (
-            None if content is None else ContentHash.of(content.encode("utf-8", "surrogatepass"))
-        )
-
     def write(self, request: str, draft: Draft, cause: Cause) -> Version:
         draft = self.redaction.draft(draft)
-        known = self.known(request)
+        _, known = self.answer_to(request, draft, cause)
         if known is None:
             self.faults.append(
                 ProjectionFault(f"{draft.type} {draft.id}", f"entry {cause.entry} of {cause.session} gave no version")

@@ -131,7 +131,13 @@ def _lift_value(raw: object) -> Value:
     if isinstance(raw, dict):
         if len(raw) == 1 and _REF in raw:
             return reference_from_fields(raw[_REF])
-        return Fields({name[1:] if name.startswith("$$") else name: _lift_value(one) for name, one in raw.items()})
+        # most are texts
+        return Fields(
+            {
+                name[1:] if name.startswith("$$") else name: one if type(one) is str else _lift_value(one)
+                for name, one in raw.items()
+            }
+        )
     if isinstance(raw, list):
         return tuple(map(_lift_value, raw))
     if raw is None or isinstance(raw, bool | int | float | str):

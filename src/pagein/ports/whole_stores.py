@@ -82,11 +82,7 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
         ...
 
     def drop_sessions(self, names: Sequence[str]) -> None:
-        """Delete sessions with their journals.
-
-        Objects stay. Versions made from these journals are `archived` from then on, and answer no request any more: a session that
-        goes on may tell the same entries again, with other times.
-        """
+        """Delete sessions with their journals. Objects stay; versions made from these journals are `archived` from then on."""
         ...
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:

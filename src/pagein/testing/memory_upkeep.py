@@ -204,19 +204,14 @@ class MemoryUpkeep(MemoryJournals):
                 self._archive(name)
                 for key in [key for key in self._places if key[0] == name]:
                     del self._places[key]
+            self._drop_answers()  # those that stay have the versions as they are now
 
     def _archive(self, session: str) -> None:
-        made = {
-            one.sequence
-            for history in self._history.values()
-            for one in history
-            if (one.writer.kind, one.writer.session) == (INDEXER, session)
-        }
-        for request in [request for request, one in self._requests.items() if one.version.sequence in made]:
-            del self._requests[request]
         for name, history in self._history.items():
             self._history[name] = [
-                replace(one, writer=replace(one.writer, kind=ARCHIVED)) if one.sequence in made else one
+                replace(one, writer=replace(one.writer, kind=ARCHIVED))
+                if (one.writer.kind, one.writer.session) == (INDEXER, session)
+                else one
                 for one in history
             ]
 

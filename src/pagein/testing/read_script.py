@@ -21,6 +21,7 @@ from pagein.policy.reads.baseline import Baseline, baseline
 from pagein.policy.reads.knowledge import Knowledge, fold, step
 from pagein.policy.reads.read_answers import decide
 from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSettings, ReadRequest
+from pagein.policy.reads.text_edit import TextEdit
 
 
 @dataclass
@@ -85,7 +86,7 @@ class ReadScript:
         """Replace text as the model. seen_before: whether the host had the file before this edit."""
         before = self.files[path]
         self.changes(path, before.replace(old, new, -1 if everywhere else 1))
-        edit = own_writes.TextEdit(old, new, everywhere)
+        edit = TextEdit(old, new, everywhere)
         known = self._state.of(path)
         event = own_writes.edit_event(path, self.files[path], edit, known, before=before if seen_before else None)
         arguments: dict[str, object] = {"path": path, "oldText": old, "newText": new}

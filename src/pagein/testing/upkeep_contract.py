@@ -7,13 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from pagein.errors import MissingBlob
-from pagein.model.derived_versions import ARCHIVED, FOLLOWING, INDEXER
 from pagein.model.entries import Entry, NoteEntry, bridge
 from pagein.model.names import ContentHash
-from pagein.model.object_names import object_name
-from pagein.model.shapes import text_draft
-from pagein.model.versions import Writer
-from pagein.model.writes import Write
 from pagein.ports import WholeStore
 from pagein.store.exchange.exporter import export
 from pagein.store.exchange.import_state import ImportReport
@@ -75,19 +70,6 @@ class WholeStoreContract:
         assert (store.leaf("a"), list(store.entries("a")), [one.name for one in store.sessions()]) == (None, [], ["b"])
         store.append("a", [note_entry("9")])
         assert store.leaf("a") == "9"
-
-    def test_versions_made_from_a_dropped_session_stay_and_answer_no_request(self, store: WholeStore) -> None:
-        for session in ("a", "b"):
-            store.append(session, [note_entry("1")])
-            for request in (f"{FOLLOWING}{session * 32}", f"by {session}"):  # stored in two ways
-                draft = text_draft(
-                    object_name("user", request, at=1.0), "user", "words", origin="user-input", generator="human"
-                )
-                store.write(Write(request, draft, 1.0, writer=Writer(INDEXER, "words", session)))
-        store.drop_sessions(["a"])
-        requests = [f"{FOLLOWING}{'a' * 32}", "by a", f"{FOLLOWING}{'b' * 32}", "by b"]
-        assert [store.answered(one) is not None for one in requests] == [False, False, True, True]
-        assert [one.writer.kind for one in store.log()] == [ARCHIVED, ARCHIVED, INDEXER, INDEXER]
 
     def test_an_entry_takes_a_place_that_is_free_or_that_of_another(self, store: WholeStore) -> None:
         store.append("a", [note_entry("1")])

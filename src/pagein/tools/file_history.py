@@ -28,8 +28,8 @@ from pagein.model.version_hash import decode_content, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.policy.blame.known_states import NOBODY, Author, Deed, KnownState, lines_of
-from pagein.policy.clients.file_changes import text_edits
-from pagein.policy.reads.own_writes import TextEdit
+from pagein.policy.clients.edit_arguments import text_edits
+from pagein.policy.reads.text_edit import TextEdit
 from pagein.ports import ObjectStore
 
 _FILES: Final = frozenset({"file", "note"})

@@ -28,15 +28,17 @@ def show_blame(console: Console, answer: Answer) -> None:
     used = [place for place in range(_TEXT) if answer["git"] or place != _COMMIT_PLACE]
     widths = {place: max(len(row[place]) for row in rows) for place in used}
     styles = ["dim", *(_STYLES[line["answer"]] for line in answer["lines"])]
+    shown = []
     for row, style in zip(rows, styles, strict=True):
         cells = [
             row[place].rjust(widths[place]) if place == _LINE else row[place].ljust(widths[place]) for place in used
         ]
-        line = Text(" ".join((*cells, row[_TEXT])).rstrip(), style=style)
-        if console.is_terminal:
-            console.print(line, no_wrap=True, overflow="ellipsis")
-        else:
-            console.print(line, soft_wrap=True)  # a pipe gets whole lines
+        shown.append(Text(" ".join((*cells, row[_TEXT])).rstrip(), style=style))
+    table = Text("\n").join(shown)  # printed at once: each print looks at the environment again
+    if console.is_terminal:
+        console.print(table, no_wrap=True, overflow="ellipsis")
+    else:
+        console.print(table, soft_wrap=True)  # a pipe gets whole lines
     for note in _notes(answer):
         console.print(Text(plain(note), style="dim"), soft_wrap=True)
 

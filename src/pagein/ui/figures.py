@@ -75,6 +75,8 @@ def plural(number: int, thing: str, things: str | None = None) -> str:
 
 def plain(text: str) -> str:
     """Return foreign text (a file name, an id, a title) without the control characters that would steer a terminal."""
+    if text.isprintable():
+        return text
     return "".join(" " if letter in "\n\t" else letter if letter.isprintable() else "?" for letter in text)
 
 

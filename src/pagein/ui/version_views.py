@@ -148,10 +148,14 @@ def partial_sides(answer: Answer) -> Iterator[str]:
 def show_diff(console: Console, answer: Answer) -> None:
     """Print a unified diff below a line with both versions, in colour on a terminal."""
     console.print(Text(diff_title(answer), style="bold"), soft_wrap=True)
-    for line in answer["diff"].splitlines():
-        head = line.startswith(("--- a/", "+++ b/"))
-        style = "bold" if head else _STYLES.get(line[:1], "")
-        console.print(Text(terminal_text(line), style=style), soft_wrap=True)
+    lines = [_line_of_diff(line) for line in answer["diff"].splitlines()]
+    if lines:
+        console.print(Text("\n").join(lines), soft_wrap=True)  # at once: each print looks at the environment again
+
+
+def _line_of_diff(line: str) -> Text:
+    is_head = line.startswith(("--- a/", "+++ b/"))
+    return Text(terminal_text(line), style="bold" if is_head else _STYLES.get(line[:1], ""))
 
 
 def diff_title(answer: Answer) -> str:
@@ -183,4 +187,6 @@ def show_view(console: Console, answer: Answer) -> None:
 
 def terminal_text(text: str) -> str:
     """Return content safe for a terminal: line ends and tabs stay, other control characters become question marks."""
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
     return "".join(letter if letter in "\n\t" or letter.isprintable() else "?" for letter in text)

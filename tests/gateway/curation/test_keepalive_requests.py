@@ -14,6 +14,7 @@ import pytest
 from tests.gateway.upstreams import run
 
 from pagein import wiring
+from pagein.engine import expected_reports
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch, turn_off
 from pagein.gateway.pages.journal_calls import summary_of
@@ -429,7 +430,10 @@ def test_two_lines_of_a_conversation_leave_one_pause(tmp_path: Path) -> None:
     run(scene())
 
 
-def test_nothing_is_sent_while_another_answer_of_the_conversation_streams(tmp_path: Path) -> None:
+def test_nothing_is_sent_while_another_answer_of_the_conversation_streams(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expected_reports, "_PATIENCE", 0.01)  # the client goes on with half of the answer
     slow: list[object] = [{"text": "this takes its time"}, {"delay": 0.1}]
 
     async def scene() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -469,6 +470,7 @@ def test_serve_tells_in_a_terminal_what_the_last_week_saved(worked: tuple[str, s
         text = ""
         try:
             while not re.search("^last 7 days.*\n", text, re.MULTILINE):
+                assert select.select([mine], [], [], 60)[0], f"the gateway says no more than {text!r}"
                 text += os.read(mine, 65536).decode()
         finally:
             process.kill()

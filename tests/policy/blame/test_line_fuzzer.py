@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pagein.policy.blame.edit_bases import applied
 from pagein.policy.blame.known_states import Author, Deed, KnownState
 from pagein.policy.blame.line_origins import line_origins
-from pagein.policy.reads.own_writes import TextEdit
+from pagein.policy.reads.text_edit import TextEdit
 
 Writer = tuple[str, int]
 PERSON: Writer = ("person", 0)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.blame.known_states import Author, Deed, KnownState, lines_of
+from pagein.policy.blame.known_states import Author, Deed, KnownState, has_letters, lines_of
 from pagein.policy.blame.layouts import joined_sources, plain_form, spaceless
 from pagein.policy.blame.line_origins import line_origins
 from pagein.policy.blame.natural_changes import natural_changes
 from pagein.policy.reads.line_diff import LineChange
-from pagein.policy.reads.own_writes import TextEdit
+from pagein.policy.reads.text_edit import TextEdit
 
 LONG = "value = compute_the_whole_thing(first, second)"
 S1, S2 = Author("agent", "s1", 1), Author("agent", "s2", 1)
@@ -255,3 +255,8 @@ def test_a_text_of_few_different_lines_takes_no_longer_than_its_length_allows() 
     start = time.process_time()
     line_origins(states, states[-1].lines or ())
     assert time.process_time() - start < 5
+
+
+@given(st.lists(st.text("aß1٣ _\n-", max_size=4), max_size=5), st.integers(1, 9))
+def test_letters_are_counted_over_all_lines(lines: list[str], least: int) -> None:
+    assert has_letters(lines, least) == (sum(map(str.isalnum, "".join(lines))) >= least)

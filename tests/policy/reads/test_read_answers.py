@@ -196,7 +196,8 @@ def test_a_replacement_of_every_occurrence_is_followed_line_by_line() -> None:
 
 def test_an_edit_that_cannot_have_happened_is_not_believed() -> None:
     from pagein.policy.reads.knowledge import UNKNOWN
-    from pagein.policy.reads.own_writes import TextEdit, edit_event
+    from pagein.policy.reads.own_writes import edit_event
+    from pagein.policy.reads.text_edit import TextEdit
 
     assert edit_event("f", "after", TextEdit("old", "new"), UNKNOWN) is None
     assert edit_event("f", "after", TextEdit("old", "new"), UNKNOWN, before="before") is None

@@ -1,6 +1,7 @@
 """Sessions in layouts: the inline layout costs what append-only costs, recalls are charged, layouts never hide a need."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -75,6 +76,15 @@ def test_what_has_left_is_recalled_and_charged(story: Story, charged: Prices) ->
     drawn = bill(recording, PooledSession(recording, charged), charged, stress=True)
     assert drawn.tally.stress_recalls > 0
     assert drawn.tally.recall_cost > free.tally.recall_cost
+
+
+def test_a_recorded_miss_is_charged_once_where_a_recall_sends_a_request_more(story: Story, charged: Prices) -> None:
+    recording = long_session(story)
+    missed = replace(recording, sized=(*recording.sized[:-1], replace(recording.sized[-1], cap=0.0)))
+    free, paid = (bill(one, PooledSession(one, charged), charged, stress=False).tally for one in (recording, missed))
+    assert free.faults == paid.faults == 1
+    assert paid.recall_cost == pytest.approx(free.recall_cost)
+    assert paid.cost > free.cost
 
 
 def test_by_the_letter_the_active_contents_are_sent_anew_with_every_request(story: Story, charged: Prices) -> None:

@@ -1,6 +1,7 @@
 """Bills small enough to be worked out by hand."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -104,6 +105,19 @@ def test_a_text_quoted_by_a_later_step_is_recalled_once_and_charged(story: Story
     assert ledger.tally.recall_cost > 0
     assert ledger.trace is not None
     assert ledger.trace.parts[-1]["recalled"] > 0
+
+
+def test_a_recorded_miss_is_charged_once_where_a_recall_sends_a_request_more(story: Story, charged: Prices) -> None:
+    line = "def connect(host: str, port: int, timeout: float = 3.5) -> Socket: ..."
+    story.asks().works(line + "\n" + "y" * 4000)
+    for _ in range(12):
+        story.works(1000)
+    recording = story.says(f"as before:\n{line}").recording()
+    missed = replace(recording, sized=(*recording.sized[:-1], replace(recording.sized[-1], cap=0.0)))
+    free, paid = (_bill(one, RollingStubs(keep=10), charged) for one in (recording, missed))
+    assert free.tally.faults == paid.tally.faults == 1
+    assert free.served is not None
+    assert paid.tally.cost - free.tally.cost == pytest.approx((WRITE - READ) * free.served.read)
 
 
 def test_stress_recalls_are_the_same_on_every_run(story: Story, charged: Prices) -> None:

@@ -117,6 +117,7 @@ def test_a_sql_shelf_says_what_the_port_says(
     assert fast.between(0, 99) == things
     assert fast.between(2, 4) == plain.between(2, 4)
     assert fast.between(3, 3) == ()
+    assert fast.at([5, 2, 99]) == plain.at([5, 2, 99]) == tuple(thing for thing in things if thing.place in (2, 5))
     for name in ("call-1", "name 2", "nobody"):
         assert fast.of(name) == plain.of(name)
     for thing in things:

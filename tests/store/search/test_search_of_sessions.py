@@ -17,7 +17,7 @@ from pagein.model.search_query import ChatPlace, Hit, Search, Which
 from pagein.model.versions import Draft
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.store.search.index_builder import grow
-from pagein.store.search.searcher import Searcher
+from pagein.store.search.searcher import MOST_SESSIONS, Searcher
 from pagein.store.search.shelves import VersionShelf
 from pagein.store.search.store_search import StoreSearch
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -181,6 +181,39 @@ def test_filters_by_session_agent_chat_and_time(store: SqliteUpkeep, *, built: b
     with pytest.raises(BadInput, match="there are sessions of: claude-code, codex"):
         hits(store, "needle", agent="gemini")
     assert hits(store, "needle", session="nobody") == []
+
+
+@BUILT
+@pytest.mark.parametrize("count", [MOST_SESSIONS, MOST_SESSIONS + 1], ids=["few", "many"])
+def test_an_agent_with_many_sessions_is_searched_as_one_with_few(
+    store: SqliteUpkeep, count: int, *, built: bool
+) -> None:
+    for number in range(count):
+        Remembered(store, f"mine-{number}", number=2 * number + 1).say("a needle", answered("ok"))
+        Remembered(store, f"other-{number}", harness="codex", number=2 * number + 2).say("a needle", answered("ok"))
+
+    def sessions(**asked: object) -> set[str | None]:
+        return {hit.where.session for hit in hits(store, "needle", built=built, limit=1000, **asked)}
+
+    assert sessions(agent="codex") == {f"other-{number}" for number in range(count)}
+    assert sessions(agent="codex", session="other-1") == {"other-1"}
+    assert sessions(agent="codex", session="mine-1") == set()
+
+
+def test_a_search_of_an_agent_does_not_read_all_its_sessions(store: SqliteUpkeep) -> None:
+    steps: list[int] = []
+    with store._database.open_reader() as rows:
+        rows.set_progress_handler(lambda: steps.append(1), 1)
+    taken = []
+    for count in (range(12), range(12, 60)):
+        for number in count:
+            Remembered(store, f"one-{number}", number=number + 1).say("a needle", answered("ok"))
+        with archive_of(store) as archive:
+            build(archive.searcher)
+            steps.clear()
+            assert archive.search(Search(pattern="needle", agent="claude-code", limit=5)).hits
+            taken.append(len(steps))
+    assert taken[1] < 1.5 * taken[0]
 
 
 # --- the law, for chats: whatever the index knows, the answer is that of a full scan of every page ---

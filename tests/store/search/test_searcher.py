@@ -11,7 +11,10 @@ from tests.store.search.searched_stores import Desk, indexed, places, scanned
 
 from pagein.errors import BadInput, StoreError
 from pagein.model.names import ContentHash
+from pagein.model.references import Reference
 from pagein.model.search_query import Search, Which
+from pagein.model.versions import Draft, Writer
+from pagein.model.writes import Write
 from pagein.policy.recall.patterns import grams_needed
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.store.search.searcher import Searcher
@@ -110,6 +113,49 @@ def test_a_rare_type_is_not_sought_among_all_items_with_a_frequent_text(tmp_path
     assert [hit.match.text for hit in both.hits] == [f"frequent {number}" for number in range(899, 894, -1)]
 
 
+def test_what_lies_between_items_with_a_frequent_text_is_not_read(tmp_path: Path) -> None:
+    desk = indexed(tmp_path)
+    for number in range(900):
+        desk.put(f"{'other' if number % 5 else 'frequent'} {number}")
+    desk.build()
+    counting = CountingShelf(desk.store)
+    found = Searcher([counting], desk.index).search(Search(pattern="frequent"))
+    assert len(found.hits) == 50
+    assert counting.handed <= 180  # those that have it
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"path": "docs/read_me.md"},
+        {"path": "/w/docs"},
+        {"path": "docs/**/r[ef]ad_*.md"},
+        {"path": ".\\docs\\read_me.md"},
+        {"chat": object_number(7)},
+        {"session": "rare one"},
+    ],
+    ids=str,
+)
+def test_what_a_filter_leaves_is_not_sought_among_all_items_with_a_frequent_text(
+    tmp_path: Path, asked: dict[str, str]
+) -> None:
+    desk = indexed(tmp_path)
+    for number in range(900):
+        about: dict[str, object] = {"path": f"/w/src/file_{number}.py"}
+        if number % 150 == 0:
+            about = {"path": "/w/docs/read_me.md", "chat_ref": Reference(object_number(7))}
+        desk.put(f"frequent {number}", metadata=about, session="one" if number % 150 else "rare one")
+    chat = Draft(id=object_number(7), type="chat", content="a frequent word of the chat itself")
+    desk.store.write(Write("chat", chat, 1.0, writer=Writer(session="rare one")))
+    desk.build()
+    counting = CountingShelf(desk.store)
+    found = Searcher([counting], desk.index).search(Search(pattern="frequent", **asked))  # type: ignore[arg-type]
+    words = [hit.match.text for hit in found.hits]
+    assert words[-6:] == [f"frequent {number}" for number in range(750, -1, -150)]
+    assert words[:-6] == ([] if "path" in asked else ["a frequent word of the chat itself"])
+    assert counting.handed <= 8
+
+
 class CountingShelf(VersionShelf):
     """A shelf that counts the items that it hands out."""
 
@@ -129,12 +175,15 @@ def test_half_a_surrogate_pair_in_a_name_hides_no_object(tmp_path: Path, *, is_i
         desk.put("a needle", path="cut\ud83d.md")
         desk.put("another needle", metadata={"title": "cut \ud83d", "path": "whole.md"})
         desk.put("a third needle", nickname="cut\ud83d")
+        desk.put("a fourth needle", session="cut\ud83d")
         if is_indexed:
             desk.build()
         found = desk.find("needle")
-        assert (len(found.hits), found.unsearched) == (3, ())
+        assert (len(found.hits), found.unsearched) == (4, ())
         (hit,) = desk.find("needle", path="cut\ud83d.md").hits
         assert hit.where.path == "cut\ud83d.md"
+        (hit,) = desk.find("needle", session="cut\ud83d").hits
+        assert hit.where.session == "cut\ud83d"
 
 
 def test_text_behind_a_nul_is_found(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pagein.engine.log.pageout import Pager
 from pagein.errors import NotRecallable, StoreError
+from pagein.model.derived_versions import ORDERS
 from pagein.model.entries import Entry, MessageEntry, NoteEntry
 from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text, ToolResult
@@ -371,7 +372,8 @@ def test_after_any_collection_every_live_session_is_whole(
                 store.end_session(lived.names[number])
         done = garbage(store, Retention(keep=0.0 if quota is None else None, quota=quota), NOW + 100, apply=True)
         assert check_store(store).findings == []
-        assert {one.name for one in store.sessions()} == known - {one.name for one in done.sessions}
+        left = {one.name for one in store.sessions() if one.name != ORDERS}  # to save the newest steps of chats
+        assert left == known - {one.name for one in done.sessions} - {ORDERS}
         assert garbage(store, Retention(), NOW, apply=True).is_empty
         store.close()
         lived.names = [name for name in lived.names if name not in {one.name for one in done.sessions}] or ["main"]

@@ -104,6 +104,26 @@ def test_a_gateway_keeps_the_sessions_that_it_may_hold_open(store: SqliteUpkeep)
     assert apply_retention(store, KEEP, NOW, began) == RetentionNews()
 
 
+def test_a_gateway_leaves_the_announcements_of_others(store: SqliteUpkeep) -> None:
+    """Before, it dropped those of sessions that it may hold open itself, and no session was ever removed."""
+    store.append("old", [note_entry("a")])
+    touched(store, "old", 31)
+    began = NOW - 40 * DAY
+    assert apply_retention(store, KEEP, NOW, NOW).announced == ("old",)
+    assert apply_retention(store, KEEP, NOW + GRACE, began) == RetentionNews()
+    assert apply_retention(store, KEEP, NOW + GRACE, NOW).removed == ("old",)
+
+
+def test_a_use_in_the_second_of_an_announcement_counts(store: SqliteUpkeep) -> None:
+    """The time of a use is kept in whole seconds."""
+    store.append("old", [note_entry("a")])
+    touched(store, "old", 31)
+    at = int(NOW) + 0.25
+    apply_retention(store, KEEP, at, at)
+    touched(store, "old", (NOW - int(at)) / DAY)
+    assert apply_retention(store, KEEP, at + KEEP + 1, at + 1) == RetentionNews(announced=("old",))
+
+
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 50), st.booleans()), max_size=12))
 @example([(0, 0.0, True), (0, 30.0, False), (0, 1.0, True), (0, 30.0, False), (0, 1.0, False)])
 @example([(0, 0.0, True), (0, 30.0, False), (0, 1.0, True), (0, 40.0, False)])
@@ -146,6 +166,33 @@ def test_what_a_removed_session_said_and_touched_stays(store: SqliteUpkeep) -> N
     assert check_store(store).findings == []
     reindex(store, layers_of(store))
     assert {one for one, *_ in versions(store)} == {one for one, *_ in told}
+    assert check_store(store).findings == []
+
+
+@pytest.mark.parametrize("by", ["gc", "retention"])
+def test_the_newest_steps_of_a_removed_session_stay(store: SqliteUpkeep, tmp_path: Path, by: str) -> None:
+    """They were in no version of their chat yet, and nothing could make one without the journal."""
+
+    def steps(of: SqliteUpkeep) -> dict[str, object]:
+        return {one.id: one.metadata["step_count"] for one in of.log() if one.type == "chat"}
+
+    with closing(SqliteUpkeep(tmp_path / "twin.pagein")) as twin:
+        for one in (store, twin):
+            for _ in tell(one, [SessionStory("a", random.Random(3))], random.Random(5), 40):  # noqa: S311 - not for secrets
+                pass
+            Indexer(one).catch_up()
+        before = steps(twin)
+        Indexer(twin).save_open_chats(NOW)
+        assert steps(twin) != before
+        touched(store, "a", 31)
+        if by == "gc":
+            assert garbage(store, Retention(keep=0.0), NOW, apply=True).sessions
+        else:
+            apply_retention(store, KEEP, NOW, NOW)
+            assert apply_retention(store, KEEP, NOW + GRACE, NOW).removed == ("a",)
+        assert steps(store) == steps(twin)
+    assert check_store(store).findings == []
+    reindex(store, layers_of(store))
     assert check_store(store).findings == []
 
 
@@ -231,7 +278,7 @@ def test_sessions_go_in_portions_between_which_calls_are_carried_out(
 ) -> None:
     monkeypatch.setattr(collection, "_AT_ONCE", 1)
     live(store, 5, 90, ("a", "b", "c"))
-    Indexer(store).catch_up()
+    Indexer(store).save_open_chats(NOW)
     told = versions(store)
     for name in ("a", "b", "c"):
         touched(store, name, 31)

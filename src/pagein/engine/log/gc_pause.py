@@ -1,4 +1,4 @@
-"""Pause the garbage collector while a session of a hundred thousand messages is loaded."""
+"""Pause the garbage collector while a session of a hundred thousand messages is loaded, or a command answers and ends."""
 
 import gc
 import threading

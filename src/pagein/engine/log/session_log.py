@@ -78,6 +78,7 @@ class SessionLog:
         self._mine: set[EntryId] = set()
         self._fresh: list[Entry] = []
         self._seen = 0
+        self._last = 0  # place of the last entry that was stored outside a turn
         self._alone = False
         self._snapshots = OfSession(name, snapshots, rules)
         if resumes:
@@ -181,12 +182,21 @@ class SessionLog:
         if self._journals is not None and self._unkept:
             if not self.privacy.is_fresh:
                 self.privacy.check()
-            last = self._journals.append(self.name, self._unkept)
             if self._alone:  # everything before was read, and no process wrote in between
-                self._seen = last
+                self._seen = self._journals.append(self.name, self._unkept)
             else:
+                with self._journals.exclusive():
+                    self._demand_journal(self._journals)
+                    self._last = self._journals.append(self.name, self._unkept)
                 self._mine.update(entry.id for entry in self._unkept)
             self._unkept = []
+
+    def _demand_journal(self, journals: JournalStore) -> None:
+        """Raise StoreError if the journal was removed: entries after those that are gone could not be read."""
+        last = max(self._seen, self._last)
+        if last and not journals.has_place(self.name, last):
+            self.is_removed = True
+            raise StoreError("the journal of this session was removed since it was opened; open it again")
 
     @property
     def is_kept(self) -> bool:
@@ -205,9 +215,7 @@ class SessionLog:
         with self.lock:
             if self._alone:
                 return
-            if self._seen and not self._journals.has_place(self.name, self._seen):
-                self.is_removed = True  # entries after those that are gone could not be read
-                raise StoreError("the journal of this session was removed since it was opened; open it again")
+            self._demand_journal(self._journals)
             # remembered until handled: after a store failure the next call must not skip them
             self._fresh.extend(self._news(self._journals))
             if self._unkept:

@@ -40,9 +40,9 @@ from pagein.policy.clients.window_files import FileStatement
 from pagein.policy.reads import own_writes
 from pagein.policy.reads.baseline import baseline, byte_length
 from pagein.policy.reads.knowledge import Knowledge
-from pagein.policy.reads.own_writes import TextEdit
 from pagein.policy.reads.read_answers import decide, decide_lines
 from pagein.policy.reads.read_request import DoneRead, RangeRead, ReadDecision, ReadRequest, Rehearse
+from pagein.policy.reads.text_edit import TextEdit
 from pagein.policy.reads.trust import rule_of
 from pagein.ports import Files, Signal
 

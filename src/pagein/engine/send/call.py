@@ -19,11 +19,13 @@ class RequestFacts:
     documented: True if the provider documents how long it keeps cache entries, so that this need not be shown first.
     guarded: True if the agent has a hook that stops calls which would write a mask into a file.
     curates: False if the client decides on its window itself: then it is only measured, and its cache breakpoints placed.
+    reported: True if the caller reports each answer, also a failed one. Then the next request waits for a report that is under way.
     """
 
     documented: bool = False
     guarded: bool = False
     curates: bool = True
+    reported: bool = False
 
 
 NO_FACTS: Final = RequestFacts()

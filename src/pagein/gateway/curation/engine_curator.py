@@ -90,7 +90,7 @@ class EngineCurator:
             offers=self._offers_for(asked),
             path_model=asked.model,
             lasting=asked.lasting,
-            facts=RequestFacts(asked.documented, is_guarded, asked.curates),
+            facts=RequestFacts(asked.documented, is_guarded, asked.curates, reported=True),
             claim=asked.claim,
         )
         self._tell_of(asked, prepared)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pagein.policy.blame.known_states import lines_of
 from pagein.policy.reads.line_diff import changes
-from pagein.policy.reads.own_writes import TextEdit
+from pagein.policy.reads.text_edit import TextEdit
 
 
 def applied(lines: Sequence[str], edits: Sequence[TextEdit]) -> list[str] | None:

@@ -8,11 +8,11 @@ Rules of this file
 3. A read proves that a text existed, not who wrote it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from pagein.policy.reads.own_writes import TextEdit
+from pagein.policy.reads.text_edit import TextEdit
 
 Answer: TypeAlias = Literal["agent", "person", "mixed", "unknown"]
 Match: TypeAlias = Literal["exact", "moved", "reformatted", "none"]
@@ -82,6 +82,11 @@ def lines_of(text: str) -> tuple[str, ...]:
     return tuple(line.removesuffix("\r") for line in lines) if "\r" in text else tuple(lines)
 
 
-def letters(lines: Sequence[str]) -> int:
-    """Return how many letters and digits these lines have."""
-    return sum(letter.isalnum() for line in lines for letter in line)
+def has_letters(lines: Iterable[str], least: int) -> bool:
+    """Return whether these lines have at least so many letters and digits. Reads no more lines than tell it."""
+    count = 0
+    for line in lines:
+        count += sum(map(str.isalnum, line))
+        if count >= least:
+            return True
+    return False

@@ -9,7 +9,6 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
-_BLANKS: Final = re.compile(r"\s+")
 _COMMAS: Final = re.compile(r",(?=[)\]}])|[,;]$")
 _REMEMBERED: Final = 8192
 _QUOTES: Final = str.maketrans("'`", '""')
@@ -18,7 +17,7 @@ _QUOTES: Final = str.maketrans("'`", '""')
 @lru_cache(maxsize=_REMEMBERED)  # the same lines return in version after version
 def spaceless(line: str) -> str:
     """Return a line without any blanks."""
-    return _BLANKS.sub("", line)
+    return "".join(line.split())
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -39,6 +38,7 @@ def joined_sources(old: Sequence[str], new: Sequence[str]) -> list[range] | None
     return list(_overlaps([_width(line) for line in before], [_width(line) for line in after]))
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _signs(line: str) -> str:
     return spaceless(line).translate(_QUOTES)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from pagein.policy.blame.known_states import NOBODY, Answer, Author, Match, letters
+from pagein.policy.blame.known_states import NOBODY, Answer, Author, Match, has_letters
 
 _LEAST_LETTERS: Final = 20
 _LEAST_ANCHORS: Final = 2
@@ -138,14 +138,14 @@ class LinePool:
 
     def holds(self, lines: Sequence[str], here: LineCounts) -> bool:
         """Whether unmoved lines are the same lines, and no chance of small words."""
-        return any(self._is_unique(line, here) for line in lines) or letters(lines) >= _LEAST_LETTERS
+        return has_letters(lines, _LEAST_LETTERS) or any(self._is_unique(line, here) for line in lines)
 
     def _is_unique(self, text: str, here: LineCounts) -> bool:
         return self._made[text] == 1 and here[text] <= 1 and any(map(str.isalnum, text))
 
     def _stands(self, lines: Sequence[str], here: LineCounts) -> bool:
         anchors = [line for line in lines if self._is_unique(line, here)]
-        return len(anchors) >= _LEAST_ANCHORS or letters(anchors) >= _LEAST_LETTERS
+        return len(anchors) >= _LEAST_ANCHORS or has_letters(anchors, _LEAST_LETTERS)
 
 
 def _extent(new: Sequence[str], j: int, least: int, old: Sequence[TracedLine], i: int) -> tuple[int, int]:

@@ -3,28 +3,26 @@
 An edit whose place is uncertain leaves the file unknown: then no marker may stand for earlier text of the file.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from pagein.model.fields import Row, objects, text
+from pagein.model.fields import Row, text
 from pagein.model.json_text import encode_json
 from pagein.model.messages import FileAccess, ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileWrite, LineCopy
 from pagein.model.spans import NO_LINES
 from pagein.policy.clients.client_reads import is_plain
+from pagein.policy.clients.edit_arguments import UPDATE, edits_in_patch, edits_in_row
 from pagein.policy.clients.profile import Profile, arguments_of, patch_body
 from pagein.policy.reads.knowledge import PathKnown
 from pagein.policy.reads.line_diff import changes
-from pagein.policy.reads.own_writes import TextEdit, edit_event, follow_edit, write_event
+from pagein.policy.reads.own_writes import edit_event, follow_edit, write_event
+from pagein.policy.reads.text_edit import TextEdit
 
 _CONTENT: Final = ("content", "contents", "file_text", "text")
-_NEW: Final = ("new_string", "newString", "newText", "new_str", "new_text")
-_OLD: Final = ("old_string", "oldString", "oldText", "old_str", "old_text")
-_EVERYWHERE: Final = ("replace_all", "replaceAll")
-_UPDATE: Final = "*** Update File: "
 _ADD: Final = "*** Add File: "
 _MOVE: Final = "*** Move to: "
 
@@ -61,7 +59,7 @@ def file_change(
         return _change_of_write(profile, row, key)
     if access.op != "edit" or before is None:
         return None
-    edits = list(_of_patch(body, access.path) if body is not None else _of_arguments(row))
+    edits = list(edits_in_patch(body, access.path) if body is not None else edits_in_row(row))
     after = _apply_edits(before, edits, whole_lines=body is not None)
     if after is None or not is_plain(after):
         return None
@@ -72,20 +70,6 @@ def file_change(
     version = ContentHash.of(after.encode())
     made = FileWrite(key, version, after.count("\n") + 1, NO_LINES, copies)
     return FileChange(after, follow_edit(made, before, known, fetch))
-
-
-def text_edits(arguments: str, path: str) -> tuple[TextEdit, ...]:
-    """Return the replacements that an edit call asks for, in order. Replacements of whole lines begin with a line end.
-
-    arguments: JSON text. path: of the file, absolute; a patch may name its end alone.
-    """
-    row = arguments_of(arguments)
-    body = patch_body(row)
-    if body is None:
-        return tuple(_of_arguments(row))
-    names = (line.removeprefix(_UPDATE).strip() for line in body.split("\n") if line.startswith(_UPDATE))
-    given = next((name for name in names if f"/{path}".endswith(f"/{name}")), path)
-    return tuple(TextEdit(f"\n{edit.old}", f"\n{edit.new}") for edit in _of_patch(body, given))
 
 
 def added_file(arguments: str, path: str) -> str | None:
@@ -112,7 +96,7 @@ def patch_moves(arguments: str) -> dict[str, str]:
         if line.startswith(_MOVE) and source:
             found[source] = line.removeprefix(_MOVE).strip()
         elif line.startswith("*** "):
-            source = line.removeprefix(_UPDATE).strip() if line.startswith(_UPDATE) else ""
+            source = line.removeprefix(UPDATE).strip() if line.startswith(UPDATE) else ""
     return found
 
 
@@ -130,31 +114,6 @@ def _change_of_write(profile: Profile, row: Row, key: str) -> FileChange | None:
     ending = "\n" if not profile.counts_last and content.endswith("\n") else ""
     shown = content.removesuffix(ending)  # its reads do not count the empty line after it
     return FileChange(shown, write_event(key, shown), ending)
-
-
-def _of_arguments(row: Row) -> Iterator[TextEdit]:
-    for one in objects(row.get("edits")) if isinstance(row.get("edits"), list) else (row,):
-        old, new = text(one, *_OLD), text(one, *_NEW)
-        yield TextEdit(old or "", new or "", any(one.get(name) is True for name in _EVERYWHERE))
-
-
-def _of_patch(body: str, path: str) -> Iterator[TextEdit]:
-    """Yield the hunks of a patch that update this file, as replacements of whole lines with their ends."""
-    is_here = False
-    old: list[str] = []
-    new: list[str] = []
-    for line in (*body.split("\n"), "*** End Patch"):
-        if line.startswith(("@@", "*** ")):
-            if old or new:
-                yield TextEdit("".join(old), "".join(new))
-            old, new = [], []
-            if line.startswith("*** ") and not line.startswith("*** End of File"):
-                is_here = line.startswith(_UPDATE) and line[len(_UPDATE) :].strip() == path
-        elif is_here:
-            if not line.startswith("+"):
-                old.append(f"{line[1:]}\n")
-            if not line.startswith("-"):
-                new.append(f"{line[1:]}\n")
 
 
 def _apply_edits(before: str, edits: Sequence[TextEdit], *, whole_lines: bool) -> str | None:

@@ -111,12 +111,16 @@ def _common(old: Sequence[str], new: Sequence[str], gap: LineChange, budget: int
     cost = len(a) + len(b)
     if cost > budget:
         return [], cost
-    here, there = Counter(a), Counter(b)
+    there = Counter(b)
+    shared = [(i, line) for i, line in enumerate(a) if line in there]
+    if not shared:
+        return [], cost
+    here = Counter([line for _, line in shared])
     place = {line: j for j, line in enumerate(b) if there[line] == 1}
-    unique = [(i, place[line]) for i, line in enumerate(a) if here[line] == 1 and line in place]
+    unique = [(i, place[line]) for i, line in shared if here[line] == 1 and line in place]
     if unique:
         return [(gap.i1 + i, gap.j1 + j) for i, j in _longest_rise(unique)], cost
-    cost += sum(there[line] for line in a)
+    cost += sum(there[line] for _, line in shared)
     if cost > budget:
         return [], cost
     match = SequenceMatcher(None, a, b, autojunk=False).find_longest_match()

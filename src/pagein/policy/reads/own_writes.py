@@ -5,7 +5,7 @@ model that reads again after a small edit wants to see that it took effect, and 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from pagein.model.names import ContentHash
@@ -14,21 +14,10 @@ from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads.knowledge import PathKnown
 from pagein.policy.reads.line_diff import LineChange, changes
 from pagein.policy.reads.read_request import DEFAULTS
+from pagein.policy.reads.text_edit import TextEdit
 
 _GUESSES: Final = 16  # places of the new text that are tried when the text before the edit is not at hand
 _REGIONS: Final = 256  # more replacements by one call are not followed line by line
-
-
-@dataclass(frozen=True, slots=True)
-class TextEdit:
-    """One exact replacement.
-
-    everywhere: of every occurrence, not only of a single occurrence.
-    """
-
-    old: str
-    new: str
-    everywhere: bool = False
 
 
 def write_event(path: str, text: str) -> FileWrite:

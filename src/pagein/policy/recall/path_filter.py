@@ -7,6 +7,9 @@ from typing import Final
 from pagein.errors import BadInput
 
 _MAGIC: Final = re.compile(r"[*?\[]")
+_SET: Final = re.compile(r"\[[!^]?\]?[^\]]*\]")
+_WORD: Final = re.compile("[A-Za-z0-9_-]{3,}")
+"""No sign that means more than itself in a filter, or is told apart from others in a path, or is stored otherwise."""
 
 
 def path_matches(wanted: str, path: str) -> bool:
@@ -18,6 +21,12 @@ def path_matches(wanted: str, path: str) -> bool:
     Raises BadInput for a glob with an invalid set.
     """
     return _compile_path(wanted).search("/" + path.replace("\\", "/").strip("/")) is not None
+
+
+def path_words(wanted: str) -> list[str]:
+    """Return words that are in every path that a filter matches, for an index of paths. Raises BadInput as `path_matches`."""
+    _compile_path(wanted)
+    return _WORD.findall(_SET.sub("*", wanted) if _MAGIC.search(wanted) else wanted)
 
 
 @lru_cache(maxsize=64)

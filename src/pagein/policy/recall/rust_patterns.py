@@ -5,7 +5,7 @@ ripgrep only chooses files; RE2 then finds the places. So the translation may ma
 Rules of this file
 ------------------
 1. What both dialects read alike is kept. Classes such as `\d`, ASCII in RE2 and Unicode in Rust, are spelled out.
-2. A `$` also takes a carriage return at the end of the line.
+2. A `$` also takes a carriage return at the end of the line, and a `^` a byte order mark at its beginning: RE2 gets the text without.
 3. Anything else (flags within the expression, Unicode properties, ends of the text, set operations in classes) gives
    None: then RE2 looks through all files.
 """
@@ -14,6 +14,7 @@ import re
 from typing import Final
 
 _CLASSES: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
+_ENDS: Final = {"^": r"(?:^\x{FEFF}?)", "$": r"(?:\r?$)"}
 _CONTROLS: Final = frozenset("aftnrv")
 _HEX: Final = re.compile(r"\\x(?:[0-9A-Fa-f]{2}|\{[0-9A-Fa-f]{1,6}\})")
 _GROUP: Final = re.compile(r"\(\?(?::|i:|s:|is:|P<\w+>)")
@@ -50,8 +51,8 @@ def _piece(expression: str, at: int) -> tuple[str, int]:
         return _escape(expression, at)
     if character == "[":
         return _bracket(expression, at)
-    if character == "$":
-        return r"(?:\r?$)", at + 1
+    if character in _ENDS:
+        return _ENDS[character], at + 1
     if character == "(" and expression.startswith("(?", at):
         return _match(_GROUP, expression, at)
     if character == "{":

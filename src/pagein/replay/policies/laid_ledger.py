@@ -115,7 +115,7 @@ class LaidLedger:
                 marks=tuple(Breakpoint(place, self.recording.ttl) for place in marks),
                 output=output,
                 answered_at=call.answered_at if counted else call.at,
-                read_cap=sized.cap,
+                read_cap=sized.cap if counted else None,  # a recorded miss happens once
                 warm=min(warm, cumulative[-1]),
             )
         )

@@ -315,10 +315,10 @@ class Ledger:
         return self.shown.is_shown(ordinal, self.recording.calls.blocks[ordinal].chars)
 
     def _bring_back(self, sized: SizedCall, wanted: Iterable[Holder]) -> None:
-        """Send an extra request before the real request; append the recalled texts to the prompt."""
+        """Recall texts by an extra request before the real one, which alone pays for a recorded miss."""
         holders = list(wanted)
         before = self.tally.cost
-        self._serve(sized, RECALL_OUTPUT * len(holders), cap=sized.cap, counted=False)
+        self._serve(sized, RECALL_OUTPUT * len(holders), counted=False)
         self.tally.recall_cost += self.tally.cost - before
         for holder in holders:
             copy = self._copy(sized.call.index, holder)

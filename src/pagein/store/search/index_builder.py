@@ -11,7 +11,7 @@ from pagein.errors import StoreError
 from pagein.model.object_types import TYPES
 from pagein.policy.recall.patterns import fold_text
 from pagein.store.search.pattern_matches import text_of
-from pagein.store.search.shelves import Shelf, ShelfItem, readable, type_mark
+from pagein.store.search.shelves import Shelf, ShelfItem, name_text, readable, type_mark
 
 _THINGS: Final = 256
 _CHARS: Final = 1024 * 1024
@@ -69,7 +69,7 @@ def _next(shelf: Shelf, above: int) -> list[ShelfItem]:
 
 
 def _texts(shelf: Shelf, things: Sequence[ShelfItem]) -> list[tuple[int, str]]:
-    """Return by place the folded texts of items, their types and the names of their sessions, with gaps between the texts.
+    """Return by place the folded texts of items, their types, sessions and chats, with gaps between the texts.
 
     So no trigram spans two texts.
     """
@@ -80,8 +80,7 @@ def _texts(shelf: Shelf, things: Sequence[ShelfItem]) -> list[tuple[int, str]]:
 def _item_texts(thing: ShelfItem, loaded: Iterator[bytes | StoreError]) -> Iterator[str]:
     for name in (thing.type,) if thing.problem is None else TYPES:  # no filter leaves out an item that cannot be read
         yield fold_text(type_mark(name))
-    if thing.session is not None:
-        yield fold_text(thing.session)
+    yield from (fold_text(name_text(name)) for name in (thing.session, thing.chat) if name is not None)
     for name, part in thing.parts:
         data = part if isinstance(part, bytes) else next(loaded)
         if not isinstance(data, StoreError):

@@ -34,14 +34,13 @@ class PagedShelf:
         return 0 if found is None else int(found[0])
 
     def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
-        with self._database.open_reader() as rows:
-            found = rows.execute(f"{_SELECT} paged.place > ? AND paged.place <= ? ORDER BY paged.place", (above, upto))
-            return tuple(map(_shelf_item, found.fetchall()))
+        return self._things("paged.place > ? AND paged.place <= ?", (above, upto))
+
+    def at(self, places: Collection[int]) -> Sequence[ShelfItem]:
+        return self._things(f"paged.place IN ({placeholders(places)})", tuple(places))
 
     def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
-        with self._database.open_reader() as rows:
-            found = rows.execute(f"{_SELECT} object.id = ? AND paged.place > ?", (name, above))
-            return tuple(map(_shelf_item, found.fetchall()))
+        return self._things("object.id = ? AND paged.place > ?", (name, above))
 
     def newest(self, ids: Collection[str]) -> Mapping[str, Newest]:
         names = list(dict.fromkeys(ids))
@@ -60,6 +59,10 @@ class PagedShelf:
         with self._database.open_reader() as rows:
             found = rows.execute("SELECT id, at FROM paged WHERE place = ?", (place,)).fetchone()
         return "" if found is None else hashlib.sha256(f"{place} {found[0]} {found[1]}".encode()).hexdigest()
+
+    def _things(self, wanted: str, values: Sequence[object]) -> Sequence[ShelfItem]:
+        with self._database.open_reader() as rows:
+            return tuple(map(_shelf_item, rows.execute(f"{_SELECT} {wanted} ORDER BY paged.place", values).fetchall()))
 
 
 def _shelf_item(row: Row) -> ShelfItem:

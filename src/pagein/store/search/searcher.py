@@ -11,7 +11,7 @@ Rules of this file
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -22,7 +22,7 @@ from pagein.model.chats import page_of
 from pagein.model.names import ContentHash
 from pagein.model.search_query import CONTENT, ChatPlace, Hit, Match, Results, Search, UnsearchedVersion, Where
 from pagein.policy.recall.hit_order import arrange_hits
-from pagein.policy.recall.path_filter import path_matches
+from pagein.policy.recall.path_filter import path_matches, path_words
 from pagein.policy.recall.patterns import NO_NEED, Need, every_need, literal_grams, some_need
 from pagein.store.search.page_positions import PagePosition, position_in
 from pagein.store.search.pattern_matches import Matcher
@@ -34,6 +34,7 @@ from pagein.store.search.shelves import (
     Shelf,
     ShelfItem,
     may_say,
+    name_text,
     page_places,
     readable,
     type_mark,
@@ -41,7 +42,7 @@ from pagein.store.search.shelves import (
 )
 
 _LARGEST_PAGE: Final = 10_000
-_MOST_SESSIONS: Final = 8
+MOST_SESSIONS: Final = 8
 """Sessions to ask the index for; of more, each item is filtered."""
 _MOST_BARREN: Final = 1 << 16
 _AHEAD: Final = 2
@@ -94,7 +95,7 @@ class _SearchPage:
     search: Search
     matcher: Matcher
     deadline: float | None
-    sessions: frozenset[str] | None
+    sessions: Container[str] | None
     hits: list[Hit] = field(default_factory=list)
     looked_into: int = 0
     unsearched: list[UnsearchedVersion] = field(default_factory=list)
@@ -108,8 +109,8 @@ class _SearchPage:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
-SessionsOf: TypeAlias = Callable[[str | None, str | None], frozenset[str] | None]
-"""Returns the names of the sessions of an agent whose names begin as given; None for all."""
+SessionsOf: TypeAlias = Callable[[str | None, str | None], Container[str] | None]
+"""Returns the names of the sessions of an agent whose names begin as given; None for all. A set, if they are few."""
 
 
 def _exact_session(session: str | None, agent: str | None) -> frozenset[str] | None:
@@ -189,8 +190,7 @@ class _ShelfPass:
             found = {thing.place: thing for name in self._search.ids for thing in self._shelf.of(name)}
             yield from (found[place] for place in sorted(found, reverse=True) if place < below)
             return
-        filters = _sessions_need(self._page.sessions), _types_need(self._search.types)
-        need, covered = every_need((self._matcher.need, *filters)), 0
+        need, covered = every_need((self._matcher.need, _filters_need(self._search, self._page.sessions))), 0
         if self._index is not None and need != NO_NEED:
             covered = self._index.covered_place(self._shelf)
         yield from downwards(self._shelf, covered, below)
@@ -336,15 +336,22 @@ def _in_order(
             future.cancel()
 
 
-def _sessions_need(sessions: frozenset[str] | None) -> Need:
+def _filters_need(search: Search, sessions: Container[str] | None) -> Need:
+    """Return the need of items that pass the filters: of a frequent text, a rare item must not be sought one by one."""
+    chat = NO_NEED if search.chat is None else literal_grams(name_text(search.chat))
+    path = NO_NEED if search.path is None else every_need(map(literal_grams, path_words(search.path)))
+    return every_need((_sessions_need(sessions), _types_need(search.types), chat, path))
+
+
+def _sessions_need(sessions: Container[str] | None) -> Need:
     """Return the need of items of these sessions, whose names are indexed beside the texts."""
-    if not sessions or len(sessions) > _MOST_SESSIONS:
+    if not isinstance(sessions, frozenset) or not 0 < len(sessions) <= MOST_SESSIONS:
         return NO_NEED
-    return some_need(literal_grams(one) for one in sorted(sessions))
+    return some_need(literal_grams(name_text(one)) for one in sorted(sessions))
 
 
 def _types_need(types: Collection[str]) -> Need:
-    """Return the need of items of these types: of a frequent text, a rare type must not be sought item by item."""
+    """Return the need of items of these types, which are indexed beside the texts, too."""
     return some_need(literal_grams(type_mark(one)) for one in sorted(types)) if types else NO_NEED
 
 
@@ -353,7 +360,7 @@ def _is_newest(thing: ShelfItem, name: str, newest: Newest) -> bool:
     return newest.place == thing.place or (name in newest.pages and newest.pages[name] == dict(thing.parts)[name])
 
 
-def _is_wanted(search: Search, sessions: frozenset[str] | None, thing: ShelfItem) -> bool:
+def _is_wanted(search: Search, sessions: Container[str] | None, thing: ShelfItem) -> bool:
     return (
         (not search.types or thing.type in search.types)
         and (sessions is None or thing.session in sessions)

@@ -1,14 +1,13 @@
 """Walk down a shelf in steps: small at first, larger on a longer way."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from pagein.store.search.shelves import Shelf, ShelfItem
 
 _FIRST: Final = 16
 _WINDOW: Final = 256
-_GAP: Final = 16
-"""Places with a larger distance than this are fetched separately."""
 _FEW_CHARS: Final = 256 * 1024
 _CHARS: Final = 2 * 1024 * 1024
 
@@ -23,21 +22,11 @@ def downwards(shelf: Shelf, above: int, below: int) -> Iterator[ShelfItem]:
 
 
 def at(shelf: Shelf, places: Iterator[int]) -> Iterator[ShelfItem]:
-    """Yield the items at these places, highest first. Neighbouring places are fetched together."""
-    near: list[int] = []
+    """Yield the items at these places, highest first. None between them is read: most of its cost is that of a record."""
     window = _FIRST
-    for place in places:
-        if near and (near[-1] - place > _GAP or near[0] - place >= window):
-            yield from _fetch_items(shelf, near)
-            near, window = [], min(2 * window, _WINDOW)
-        near.append(place)
-    yield from _fetch_items(shelf, near)
-
-
-def _fetch_items(shelf: Shelf, near: list[int]) -> Iterator[ShelfItem]:
-    if near:
-        wanted = set(near)
-        yield from (thing for thing in reversed(shelf.between(near[-1] - 1, near[0])) if thing.place in wanted)
+    while some := list(islice(places, window)):
+        yield from reversed(shelf.at(some))
+        window = min(2 * window, _WINDOW)
 
 
 def batches(things: Iterator[ShelfItem]) -> Iterator[list[ShelfItem]]:

@@ -95,6 +95,10 @@ class Shelf(Protocol):
         """Return the items at places above `above`, up to and including `upto`, lowest first."""
         ...
 
+    def at(self, places: Collection[int]) -> Sequence[ShelfItem]:
+        """Return the items at these places, at most a few hundred, lowest first. Free places are left out."""
+        ...
+
     def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
         """Return the versions of the item with this id or nickname at places above `above`, lowest place first.
 
@@ -142,6 +146,9 @@ class VersionShelf:
         if upto <= above:
             return ()
         return tuple(self._item(one) for one in self._store.log(above, upto - above) if one.sequence <= upto)
+
+    def at(self, places: Collection[int]) -> Sequence[ShelfItem]:
+        return tuple(thing for place in sorted(places) for thing in self.between(place - 1, place))
 
     def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
         meant = self._store.current(name)
@@ -274,6 +281,11 @@ def _parts(fields: _SearchRecord, record: str, before: Mapping[str, ContentHash]
 def type_mark(name: str) -> str:
     """Return the text that the index holds of each item of a type, beside its texts. Nobody writes it by chance."""
     return f"\u27e6{name}\u27e7"
+
+
+def name_text(name: str) -> str:
+    """Return the name of a session or chat as the index holds it: with `?` for half of a surrogate pair, which no text of SQLite has."""
+    return name.encode("utf-8", "replace").decode()
 
 
 def readable(name: str, data: bytes) -> bytes:

@@ -46,10 +46,10 @@ class SqlShelf:
     def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
         if upto <= above:
             return ()
-        with self._database.open_reader() as rows:
-            query = f"{_VERSIONS} WHERE version.sequence > ? AND version.sequence <= ? ORDER BY version.sequence"
-            found = _with_records(rows, rows.execute(query, (above, upto)).fetchall())
-        return tuple(map(_proven, found))
+        return self._things("version.sequence > ? AND version.sequence <= ?", (above, upto))
+
+    def at(self, places: Collection[int]) -> Sequence[ShelfItem]:
+        return self._things(f"version.sequence IN ({placeholders(places)})", tuple(places))
 
     def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
         with self._database.open_reader() as rows:
@@ -57,11 +57,7 @@ class SqlShelf:
             meant = (
                 meant or rows.execute("SELECT number FROM document WHERE nickname = ?", (encode_text(name),)).fetchone()
             )
-            if meant is None:
-                return ()
-            query = f"{_VERSIONS} WHERE version.document = ? AND version.sequence > ? ORDER BY version.sequence"
-            found = _with_records(rows, rows.execute(query, (meant[0], above)).fetchall())
-        return tuple(map(_proven, found))
+        return () if meant is None else self._things("version.document = ? AND version.sequence > ?", (meant[0], above))
 
     def newest(self, ids: Collection[str]) -> Mapping[str, Newest]:
         names = [encode_text(name) for name in dict.fromkeys(ids)]
@@ -82,6 +78,11 @@ class SqlShelf:
         with self._database.open_reader() as rows:
             found = rows.execute("SELECT object_hash FROM version WHERE sequence = ?", (place,)).fetchone()
         return "" if found is None else hash_of_name(found[0]).hex
+
+    def _things(self, wanted: str, values: Sequence[object]) -> Sequence[ShelfItem]:
+        with self._database.open_reader() as rows:
+            query = f"{_VERSIONS} WHERE {wanted} ORDER BY version.sequence"
+            return tuple(map(_proven, _with_records(rows, rows.execute(query, values).fetchall())))
 
 
 def _with_records(rows: Rows, found: Sequence[Row]) -> Sequence[Row]:
@@ -115,6 +116,6 @@ def _proven(row: Row) -> ShelfItem:
     return shelf_item((sequence, number, at, chars, record, None if session is None else decode_text(session)), before)
 
 
-def placeholders(values: Sequence[object]) -> str:
+def placeholders(values: Collection[object]) -> str:
     """Return a question mark for each value."""
     return ", ".join("?" * len(values))

@@ -4,7 +4,8 @@ Every search of pagein goes through here: the command, the tools, and the librar
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -13,7 +14,7 @@ from pagein.model.search_query import Results, Search
 from pagein.model.writes import Query
 from pagein.ports import ObjectStore
 from pagein.store.search.paged_shelf import PagedShelf
-from pagein.store.search.searcher import Searcher
+from pagein.store.search.searcher import MOST_SESSIONS, Searcher
 from pagein.store.search.shelves import SearchedStore, Shelf, VersionShelf
 from pagein.store.search.sql_shelf import SqlShelf, database_of
 from pagein.store.search.sqlite_index import SUFFIX, SqliteIndex, usable
@@ -22,6 +23,7 @@ from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sqlite.sqlite_database import SqliteDatabase
 
 _NAMED: Final = 5
+_SESSIONS: Final = Query(types=frozenset({"session"}), deleted=None)
 
 
 class StoreSearch:
@@ -63,7 +65,7 @@ class StoreSearch:
         """Close the index."""
         self._opened.close()
 
-    def _session_names(self, session: str | None, agent: str | None) -> frozenset[str] | None:
+    def _session_names(self, session: str | None, agent: str | None) -> Container[str] | None:
         """Return the sessions of an agent whose name is or begins as given; None for no restriction."""
         if session is None and agent is None:
             return None
@@ -71,11 +73,11 @@ class StoreSearch:
         if agent is None:
             return found
         agents = _sessions_of(self._store, agent)
-        return agents if found is None else agents & found
+        return agents if found is None else frozenset(one for one in found if one in agents)
 
 
 def _sessions_that_begin(store: ObjectStore, beginning: str) -> frozenset[str]:
-    found = store.objects(Query(types=frozenset({"session"}), under=("session_id", beginning), deleted=None))
+    found = store.objects(replace(_SESSIONS, under=("session_id", beginning)))
     names = {str(one.metadata["session_id"]) for one in found}
     if beginning in names or not names:  # a store may hold results of a session without an object for it
         return frozenset({beginning})
@@ -85,11 +87,28 @@ def _sessions_that_begin(store: ObjectStore, beginning: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _sessions_of(store: ObjectStore, agent: str) -> frozenset[str]:
-    sessions = Query(types=frozenset({"session"}), where={"harness": agent}, deleted=None)
-    found = store.objects(sessions)
+class _ManySessions(Container[str]):
+    """The sessions of an agent that has many. They are not listed: each is looked up when an item of it is met."""
+
+    def __init__(self, store: ObjectStore, agent: str) -> None:
+        self._store, self._agent = store, agent
+        self._met: dict[str, bool] = {}
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        if name not in self._met:
+            found = self._store.objects(replace(_SESSIONS, where={"session_id": name}))
+            self._met[name] = any(one.metadata.get("harness") == self._agent for one in found)
+        return self._met[name]
+
+
+def _sessions_of(store: ObjectStore, agent: str) -> Container[str]:
+    if isinstance(store, SqlObjects) and store.may_have_more(MOST_SESSIONS, "harness", agent):
+        return _ManySessions(store, agent)
+    found = store.objects(replace(_SESSIONS, where={"harness": agent}))
     if not found:
-        known = {str(one.metadata.get("harness", "")) for one in store.objects(Query(types=frozenset({"session"})))}
+        known = {str(one.metadata.get("harness", "")) for one in store.objects(replace(_SESSIONS, deleted=False))}
         there = ", ".join(sorted(known - {""})) or "none"
         raise BadInput(f"no session of an agent {agent[:40]!r}; there are sessions of: {there}")
     return frozenset(str(one.metadata["session_id"]) for one in found)

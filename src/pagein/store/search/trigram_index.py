@@ -28,7 +28,7 @@ STATE: Final = (
 """Statements that create the table with the index's progress."""
 AGAIN: Final = "UPDATE shelf SET upto = 0, mark = '', begun = begun + 1"
 """Statement that begins every shelf's index again, after its trigrams are deleted."""
-ANEW: Final = ("names of sessions", "types of items", "items with half of a surrogate pair in a name")
+ANEW: Final = ("names of sessions", "types of items", "items with half of a surrogate pair in a name", "chats of items")
 """What an index of an older form lacks, so that it is begun again."""
 _FIRST: Final = 64
 _PAGE: Final = 4_096

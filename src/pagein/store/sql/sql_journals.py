@@ -171,9 +171,8 @@ class SqlJournals(SqlBlobs):
         codec, small = pack(data)
         with self._database.open_writer() as rows:
             number = session_number(rows, stored_name(session))
-            known = rows.execute("SELECT max(number) FROM journal WHERE session = ?", (number,)).fetchone()
-            if known is None or known[0] is None or known[0] < place:
-                return  # the journal was dropped meanwhile
+            if rows.execute(_AT, (stored_name(session), place)).fetchone() is None:
+                return  # the journal was dropped meanwhile, and may have begun anew
             rows.execute("DELETE FROM snapshot WHERE session = ?", (number,))
             rows.execute(
                 "INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)",

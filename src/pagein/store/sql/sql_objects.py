@@ -38,7 +38,7 @@ from pagein.store.sql.sql_answers import (
 from pagein.store.sql.sql_backlinks import references_to
 from pagein.store.sql.sql_blobs import SqlBlobs, hash_of_name, load_blob, put_blob, raw
 from pagein.store.sql.sql_lookups import drop_unused_keys, put_keys
-from pagein.store.sql.sql_queries import conditions, with_stored_names
+from pagein.store.sql.sql_queries import conditions, documents_with_key, with_stored_names
 from pagein.store.sql.sql_references import put_links_again, put_references, reference_in
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 from pagein.store.sql.sql_versions import (
@@ -139,6 +139,11 @@ class SqlObjects(SqlBlobs):
             wanted, values = conditions(rows, asked)
             found = tuple(map(version_in, select_versions(rows, f"sequence = document.head AND {wanted}", values)))
         return found, tuple(one for one in found if fields_match(query, one))
+
+    def may_have_more(self, most: int, name: str, value: Value) -> bool:
+        """Return whether more objects than `most` may have a value in a field, without reading them. True if they have."""
+        with self._database.open_reader() as rows:
+            return len(documents_with_key(rows, name, value)) > most
 
     def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
         most = 2**62 if limit is None else max(limit, 0)

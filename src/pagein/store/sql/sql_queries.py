@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from pagein.model.values import Value
 from pagein.model.writes import Query, key_of, prefix_key, suffix_key
 from pagein.store.sql.lookup_pairs import documents_with
 from pagein.store.sql.sql_lookups import is_stored, key_number
@@ -32,6 +33,11 @@ def with_stored_names(query: Query) -> Query:
     return replace(query, where=where, under=under, ending=ending, limit=None)
 
 
+def documents_with_key(rows: Rows, name: str, value: Value) -> set[int]:
+    """Return the numbers of the objects that may have a value in a field. None that has it is missing."""
+    return documents_with(rows, (key_number(encode_text(name), key_of(value)),))
+
+
 def conditions(rows: Rows, query: Query) -> tuple[str, tuple[object, ...]]:
     """Return the WHERE condition of a query, with order and limit, and the values of the parameters."""
     texts: list[str] = ["1 = 1"]
@@ -40,8 +46,7 @@ def conditions(rows: Rows, query: Query) -> tuple[str, tuple[object, ...]]:
         texts.append(f"document.type IN ({', '.join('?' * len(query.types))})")
         values += [encode_text(one) for one in sorted(query.types)]
     if query.where:
-        keys = [key_number(encode_text(name), key_of(value)) for name, value in query.where.items()]
-        documents = set.intersection(*(documents_with(rows, (key,)) for key in keys))
+        documents = set.intersection(*(documents_with_key(rows, *one) for one in query.where.items()))
         # any number of objects in one value, for either database
         texts.append("document.number IN (SELECT CAST(key AS BIGINT) FROM json_each(?))")
         values.append(msgspec.json.encode(dict.fromkeys(documents, 0)).decode())

@@ -248,12 +248,13 @@ def _joined_texts(data: bytes) -> _JoinedTexts:
     try:
         (count,) = _COUNT.unpack_from(whole)
         start = _COUNT.size + count * _PART.size
-        parts: Sequence[tuple[int, int]] = list(_PART.iter_unpack(whole[_COUNT.size : start]))
+        parts = list(_PART.iter_unpack(whole[_COUNT.size : start]))
     except struct.error as problem:
         raise DamagedBlob("a segment does not say what is in it") from problem
     if len(parts) != count:
         raise DamagedBlob("a segment does not hold what it says")
-    ends = list(itertools.accumulate((length for _, length in parts), initial=start))
+    numbers, lengths = zip(*parts, strict=True) if parts else ((), ())
+    ends = list(itertools.accumulate(lengths, initial=start))
     if ends[-1] != len(whole):
         raise DamagedBlob("a segment does not hold what it says")
-    return _JoinedTexts(whole, [number for number, _ in parts], ends)
+    return _JoinedTexts(whole, numbers, ends)

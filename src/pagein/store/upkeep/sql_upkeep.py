@@ -21,7 +21,7 @@ from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
 from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER, PINNED, PackedLine, pack_line, texts_in
 from pagein.store.sql.short_names import OF_SESSION, entry_id, entry_key, session_number, stored_name
-from pagein.store.sql.sql_answers import answers_in_numbers, answers_in_texts, drop_answers
+from pagein.store.sql.sql_answers import answers_in_numbers, answers_in_texts
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row
 from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_journals import load_line, put_texts, remove_blob
@@ -130,16 +130,12 @@ class SqlUpkeep(SqlBlobs):
     def drop_sessions(self, names: Sequence[str]) -> None:
         with self._database.open_writer() as rows:
             self._hold_numbers(rows)
-            archived: list[int] = []
             for name in map(plain, names):
                 _drop_entries(rows, OF_SESSION, (stored_name(name),))
                 rows.execute("DELETE FROM session WHERE name = ?", (name,))
                 rows.execute("DELETE FROM life WHERE session = ?", (name,))
-                made = f"{SESSION} = ? AND writer = ?"
-                found = rows.execute(f"SELECT sequence FROM version WHERE {made}", (name, INDEXER))  # noqa: S608 -- a constant
-                archived += [int(sequence) for (sequence,) in found.fetchall()]
-                rows.execute(f"UPDATE version SET writer = ? WHERE {made}", (ARCHIVED, name, INDEXER))  # noqa: S608 -- a constant
-            drop_answers(rows, archived)
+                made = f"UPDATE version SET writer = ? WHERE {SESSION} = ? AND writer = ?"  # noqa: S608 -- a constant
+                rows.execute(made, (ARCHIVED, name, INDEXER))
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         secret = self.secret()
