@@ -177,15 +177,20 @@ class WindowStages:
             rewrite=gate.rewrite if begins is None else None,
         )
         done = evict(scene, parts.pager)
+        account = done.account
         if done.opened is not None:
             log.add(done.opened)
+            prices = residency.economics
+            if not done.opened.is_uncached and prices is not None and prices.uncached is None:
+                # the breakpoint of this request stands there, and places behind what left are known only now
+                account = replace(account, found=log.states[log.leaf].standing.first_of_all(account.anew))
         is_entrance = paid is not None or (done.opened is not None and bool(done.opened.paged or done.opened.turns))
         if gate.begins is not None and is_entrance:
             log.note(gate.begins.note)
         return replace(
             call,
             opened=done.opened,
-            account=done.account,
+            account=account,
             crowded=done.crowded,
             is_short=done.is_short,
             failure=done.failure or call.failure,

@@ -133,6 +133,17 @@ def test_a_window_kept_alive_outlasts_the_pause_and_no_entry_in_front_of_its_end
     assert not lease_after_request(alive, LONG, _request(290.0)).whole
 
 
+def test_after_a_pause_nothing_in_front_is_counted_on_although_less_was_read_than_was_anchored() -> None:
+    alive = lease_after_keepalive(_working(), LONG, 280.0, 5000.0)
+    shrunk = Request(2000.0, 300.0, 50_500.0, 1000.0, 1000.0, front=5000.0)  # 500 hidden tokens left
+    back = lease_after_request(alive, SHORT, shrunk)
+    assert back.anchored == 0
+    assert back.whole
+    assert lease_after_request(back, SHORT, _request(2010.0)).whole
+    assert not lease_after_request(back, SHORT, replace(_request(2010.0), rewritten=True)).whole
+    assert not lease_after_request(alive, SHORT, replace(shrunk, written=45_500.0)).whole, "all but the front is new"
+
+
 def test_a_rewrite_or_a_window_begun_anew_ends_what_was_kept_alive() -> None:
     alive = lease_after_keepalive(_working(), LONG, 280.0, 5000.0)
     assert lease_after_request(alive, LONG, replace(_request(290.0), rewritten=True)).anchored == 0

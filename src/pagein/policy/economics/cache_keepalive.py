@@ -103,7 +103,7 @@ class CacheLease:
     held: tokens of the last request that the cache was asked to hold.
     anchored: tokens in front of the last anchor; 0 for no anchor.
     until: expiry of the anchor.
-    whole: only the anchor outlived a pause, so nothing in front of a change is read any more.
+    whole: only a long entry outlived a pause, so nothing in front of a change is read any more.
     returns: number of ended pauses longer than the short TTL and shorter than the long one.
     elsewhere: time until which the cache of another model, or behind another prompt prefix, may hold earlier requests
         of this session.
@@ -235,7 +235,7 @@ def lease_after_request(lease: CacheLease, lifetimes: Lifetimes, request: Reques
         held=request.size,
         anchored=_anchored_by(request, lifetimes) or (lease.anchored if survives else 0.0),
         until=now + lifetimes.long if anchors or splits or survives else float("-inf"),
-        whole=(lease.whole or lease.is_paused(now)) and (survives or lingers) and not request.rewritten,
+        whole=(lease.whole or lease.is_paused(now)) and read > request.front + 1.0 and not request.rewritten,
         returns=lease.returns + (lifetimes.short < gap <= lifetimes.long),
         lingers=now + lifetimes.long if lingers else float("-inf"),
         feared=0.0 if anchors or splits else feared,

@@ -234,9 +234,7 @@ def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Ac
     going = tuple(sorted(chain(standing.old(), standing.ripe() if easy else ()), key=_place))
     epoch = _epoch(going, _reason(moment, economics, below))
     gain = sum(one.gain for one in going)
-    found = standing.first_of_all(standing.first_before(ripe_too=easy), without={one.place for one in going})
-    found = found if economics.uncached is None else 0
-    return EpochPlan(epoch, replace(rewritten(alone, moment, economics, risked - below, gain), found=found), alone)
+    return EpochPlan(epoch, rewritten(alone, moment, economics, risked - below, gain), alone)
 
 
 def _reason(moment: Moment, economics: Economics, below: float) -> str:

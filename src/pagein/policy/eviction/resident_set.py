@@ -236,13 +236,12 @@ class ResidentSet:
             return self._old.before
         return first if self._old.newest is None else min(self._old.before, first)
 
-    def first_of_all(self, most: int, *, without: Collection[tuple[int, int]] = ()) -> int:
-        """Return the tokens in front of the first resident outside `without`, or `most`.
+    def first_of_all(self, most: int) -> int:
+        """Return the tokens in front of the first resident, or `most`.
 
         O(n), for calls that write the whole prompt anew.
         """
-        every = chain(self.old(), self._waiting)
-        return min((one.before for one in every if one.place not in without), default=most)
+        return min((one.before for one in chain(self.old(), self._waiting)), default=most)
 
     def rent(self, read: float) -> float:
         """Return the cost of carrying the old residents since each became old enough, this call included."""
