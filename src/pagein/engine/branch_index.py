@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pagein.engine.cache.cache_inputs import NO_HEAD, AnsweredRequest, RequestTrail, answered_requests
-from pagein.engine.cache.cache_minimum import is_below, is_surely_stored, may_be_lifted
+from pagein.engine.cache.cache_minimum import is_below, is_front_uncached, is_surely_stored
 from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
 from pagein.engine.log.journal import Fold, latest_note
@@ -199,7 +199,7 @@ class BranchIndex:
             may_be_cached=lambda: _may_be_cached(call, trail),
             leaves=lambda: (
                 placed == "compacted"
-                and may_be_lifted(call.theirs, call.script, trail, model)
+                and is_front_uncached(call.theirs, call.script, trail, self._log.states[parent].floor, model)
                 and not may_be_bound(call)
             ),
             is_stored=lambda: is_surely_stored(call.theirs, call.script, trail, known, model),

@@ -385,6 +385,8 @@ class CallStages:
             return found
         pending = call.pending
         found = economics_for(pending.head.model, pending.envelope.fields, pending.script, call.asked_at)
+        if found is not None and found.at_marks:
+            found = replace(found, marks_front=cache_inputs.marks_front(pending.theirs.fields, pending.script))
         if terms is not None and found is not None:
             found = cache_ttl.economics(found, terms)
         if found is not None and pending.lasting is not None and not pending.facts.documented:

@@ -34,17 +34,20 @@ def is_below(model: str, prompt: int) -> bool:
     return paid is not None and 0 < prompt < paid.cache.min_prefix
 
 
-def may_be_lifted(envelope: Envelope, script: Transcript, trail: RequestTrail, model: str) -> bool:
-    """Return whether recall tools may lift a prompt that begins anew over the minimum, and can leave it at no cost.
+def is_front_uncached(
+    envelope: Envelope, script: Transcript, trail: RequestTrail, floor: float | None, model: str
+) -> bool:
+    """Return whether the cache surely holds nothing of a prompt that begins anew, so that tools may leave at no cost.
 
-    That is so where the cache surely cannot store the prompt prefix alone: without tools it reads nothing either way.
+    That is so where nothing of the branch was ever cached, and where the prompt prefix alone is too small for the cache.
 
-    trail: the requests before on the branch.
+    trail: the requests before on the branch. floor: tokens of the prompt prefix by the reports so far; None if unknown.
     """
-    if is_surely_stored(envelope, script, trail, 0, model):
-        return False
+    if trail.answered is not None and not trail.may_be_cached and not trail.is_open:
+        return True
     whole = sum(map(len, (*_front(envelope), *script.raws)))
-    return is_below(model, trail.smallest) or is_below(model, ceil(whole / _LEAST))
+    counted = floor if trail.smallest and floor else 0.0
+    return any(is_below(model, most) for most in (trail.smallest, ceil(whole / _LEAST), ceil(_MARGIN * counted)))
 
 
 def is_surely_stored(envelope: Envelope, script: Transcript, trail: RequestTrail, known: int, model: str) -> bool:

@@ -31,6 +31,7 @@ class State:
     hasty: True while a dropped result may still be too young to be evicted; each message checks again.
     withheld: digests of texts that were read from excluded files.
     guarded: True if the agent reported a hook that stops calls which quote a mask.
+    has_frontier: True if the last request had a cache breakpoint of pagein's in front of the next resident.
     """
 
     draft: RequestDraft = field(default_factory=RequestDraft)
@@ -48,6 +49,7 @@ class State:
     hasty: bool = False
     withheld: frozenset[str] = frozenset()
     guarded: bool = False
+    has_frontier: bool = False
 
 
 START: Final = State()

@@ -35,7 +35,14 @@ from pagein.model.entries import (
     Restoration,
     TurnsLeft,
 )
-from pagein.model.journal_notes import GuardReportNote, PrefixDigests, StoredNote, UsageNote, WithheldReadNote
+from pagein.model.journal_notes import (
+    BreakpointChoice,
+    GuardReportNote,
+    PrefixDigests,
+    StoredNote,
+    UsageNote,
+    WithheldReadNote,
+)
 from pagein.model.messages import Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
@@ -84,7 +91,8 @@ def _add_request(state: State, sent: RequestSent, rules: Rules) -> State:
         state = _with_orders_and_recalls(state, sent)
     ready = _with_draft(state, state.draft.ready, rules, news=[piece for _, piece in state.draft.news])
     account = Account(sent.bill, sent.saved, sent.absent, anew=sent.anew, found=sent.found)
-    return replace(ready, sent=ready.draft.tip, sent_at=_latest(state.sent_at, sent.moment), account=account)
+    sent_at = _latest(state.sent_at, sent.moment)
+    return replace(ready, sent=ready.draft.tip, sent_at=sent_at, account=account, has_frontier=False)
 
 
 def _apply_note(state: State, note: StoredNote) -> State:
@@ -95,6 +103,8 @@ def _apply_note(state: State, note: StoredNote) -> State:
             return _calibrate(state, usage)
         case PrefixDigests(tokens=tokens):
             return replace(state, prefix=tokens)
+        case BreakpointChoice(frontier=frontier):
+            return replace(state, has_frontier=frontier is not None)
         case GuardReportNote():
             return replace(state, guarded=True)
         case _:
@@ -215,8 +225,11 @@ def _calibrate(state: State, usage: Usage | None) -> State:
     prompt, sent = (0, 0) if usage is None else (usage.prompt, size(state.sent))
     if prompt <= 0 or sent <= 0:
         return state
-    if usage is not None and usage.written and usage.read < (state.floor or 0.0):  # nothing of the messages was cached
+    is_anew = usage is not None and (usage.read < (state.floor or 0.0) or state.account.anew == sent)
+    if is_anew and usage is not None and usage.written:  # nothing of the messages was cached
         found = state.standing.first_of_all(sent)
+        # without a breakpoint there, only the client's at the end left an entry
+        found = found if state.has_frontier or found == sent else 0
         state = replace(state, account=replace(state.account, anew=sent, found=found))
     if state.floor is None or prompt < state.floor + _LEAST_SCALE * sent:
         scale = min(max(prompt / (state.prefix + sent), _LIGHTEST), 1.0)

@@ -57,6 +57,7 @@ class Economics:
     reported: tokens of the last request, as the provider reported them, where the prompt prefix is written again too;
         0 if unknown.
     sure_from: the least tokens in front of a rewrite that are surely read as before (`policy.economics.written_parts`).
+    marks_front: whether an entry ends with the prompt prefix, as a breakpoint of the client there leaves one.
     """
 
     read: float = 0.1
@@ -77,6 +78,7 @@ class Economics:
     entrance: float = 0.0
     reported: int = 0
     sure_from: float = 0.0
+    marks_front: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,8 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
     if is_cold(moment, economics):
         return 0.0
     in_front_of_it = moment.floor + moment.scale * before
-    keeps_front = economics.keeps_front and in_front_of_it >= max(economics.least, economics.sure_from)
+    is_held = before > 0 or economics.marks_front
+    keeps_front = economics.keeps_front and is_held and in_front_of_it >= max(economics.least, economics.sure_from)
     behind = max(0, moment.size - (before if keeps_front else 0) - gain - moment.new)
     steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW, gain) else 1.0
     again = economics.write - economics.read + (economics.uncached or 0.0)
