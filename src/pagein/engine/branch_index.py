@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pagein.engine.cache.cache_inputs import NO_HEAD, AnsweredRequest, RequestTrail, answered_requests
-from pagein.engine.cache.cache_minimum import is_below, is_front_uncached, is_surely_stored
+from pagein.engine.cache.cache_minimum import is_below, is_front_stored, is_front_uncached
 from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
 from pagein.engine.log.journal import Fold, latest_note
@@ -190,7 +190,7 @@ class BranchIndex:
         # thinking made with recall tools is refused without them
         if not offers and isinstance(settled, tuple) and may_be_bound(call):
             offers = settled
-        trail, model, known = self.trails[parent], call.head.model, self.known_length(call.script.units)
+        trail, model = self.trails[parent], call.head.model
         recall = recall_tools.recall_of(
             call.theirs,
             call.script,
@@ -199,10 +199,10 @@ class BranchIndex:
             may_be_cached=lambda: _may_be_cached(call, trail),
             leaves=lambda: (
                 placed == "compacted"
-                and is_front_uncached(call.theirs, call.script, trail, self._log.states[parent].floor, model)
+                and is_front_uncached(call.theirs, call.script, trail, model)
                 and not may_be_bound(call)
             ),
-            is_stored=lambda: is_surely_stored(call.theirs, call.script, trail, known, model),
+            is_stored=lambda: is_front_stored(call.theirs, call.script, model),
         )
         if deferred:
             recall = replace(recall, deferred=deferred)

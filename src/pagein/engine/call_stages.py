@@ -275,6 +275,8 @@ class CallStages:
         terms = call.terms
         if terms is None or not terms.exposable or call.shown_once is not None or call.is_pooled or call.changes:
             return call
+        if call.opened is not None:  # stubs of results that were shown once are news in front of the answer
+            return call
         share = terms.exposable / terms.behind if terms.behind > 0 else 0.0
         split = cache_breakpoints.place_to_split(call.made.request(call.pending.envelope), share)
         return call if split is None else replace(call, terms=terms.split_at(split[0]), split=split)

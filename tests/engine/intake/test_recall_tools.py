@@ -220,19 +220,23 @@ def test_a_known_agent_gets_them_at_once_where_they_lift_no_prompt_over_the_mini
     assert offered(engine, given, "anthropic") == tools
 
 
-def turn(engine: Engine, words: tuple[str, ...], api: Api = "anthropic", usage: Usage | None = None) -> tuple[str, ...]:
+def turn(
+    engine: Engine, words: tuple[str, ...], api: Api = "anthropic", usage: Usage | None = None, **fields: object
+) -> tuple[str, ...]:
     """The tools of a request to a model whose cache stores little prompts at a higher price, after its answer."""
     model = {"anthropic": "claude-sonnet-4-5", "openai_chat": "gpt-5.6-sol"}[api]
-    prepared = engine.prepare(body(api, words, model=model), api, at=float(len(words)), hint="one", offers=OFFERS)
+    given = body(api, words, model=model, **fields)
+    prepared = engine.prepare(given, api, at=float(len(words)), hint="one", offers=OFFERS)
     engine.observe(prepared, usage or Usage(fresh=len(prepared.body) // 4, output=9))
     return prepared.offered
 
 
 @pytest.mark.parametrize("api", ["anthropic", "openai_chat"])
-def test_a_known_agent_gets_them_with_the_first_request_that_is_stored_without_them(engine: Engine, api: Api) -> None:
-    assert turn(engine, ("hi",), api) == ()
-    assert turn(engine, ("hi", "so", "read this. " * 200), api) == ()
-    assert turn(engine, ("hi", "so", "read this. " * 200, "yes", "and this. " * 300), api) == ("peek", "search")
+def test_a_known_agent_whose_prompt_prefix_is_too_small_for_the_cache_never_gets_them(engine: Engine, api: Api) -> None:
+    """It may compact at any time, and they would lift what is left over the minimum."""
+    large = "read this. " * 2000
+    assert turn(engine, (large,), api) == ()
+    assert turn(engine, (large, "yes", "and this. " * 300), api) == ()
 
 
 def test_a_known_agent_recalls_by_its_shell_where_the_provider_stored_more_than_was_expected(engine: Engine) -> None:
@@ -255,11 +259,19 @@ def test_a_known_agent_recalls_by_its_shell_where_the_provider_stored_more_than_
 
 
 def test_a_conversation_that_is_compacted_to_less_than_the_cache_stores_begins_without_them(engine: Engine) -> None:
-    large = "read this. " * 900
-    assert turn(engine, (large,), usage=Usage(fresh=0, written=2500, output=9)) == ("peek", "search")
-    assert turn(engine, ("what was said so far",)) == ()
-    assert turn(engine, ("what was said so far", "yes", large)) == ("peek", "search")
-    assert turn(engine, (f"{large} was said so far",)) == ("peek", "search")
+    large = "read this. " * 9000
+    usage = Usage(fresh=0, written=25_000, output=9)
+    assert turn(engine, (large,), usage=usage, tools=[QUERY]) == ("peek", "search")
+    assert turn(engine, ("what was said so far",), tools=[QUERY]) == ()
+    assert turn(engine, ("what was said so far", "yes", large), tools=[QUERY]) == ("peek", "search")
+    assert turn(engine, (f"{large} was said so far",), tools=[QUERY]) == ("peek", "search")
+
+
+def test_tools_leave_a_compacted_conversation_of_which_nothing_was_ever_cached(engine: Engine) -> None:
+    large = "read this. " * 9000
+    usage = Usage(fresh=25_000, output=9)
+    assert turn(engine, (large,), usage=usage, tools=[QUERY]) == ("peek", "search")
+    assert turn(engine, (large[: len(large) // 4],), tools=[QUERY]) == ()
 
 
 def test_tools_that_do_more_than_recall_are_there_at_once(engine: Engine) -> None:

@@ -3,7 +3,7 @@
 from pagein.engine.log.state import START, Rules, State
 from pagein.engine.log.state_fold import step
 from pagein.model.entries import Body, MessageEntry, NoteEntry, RequestSent
-from pagein.model.journal_notes import UsageNote
+from pagein.model.journal_notes import BreakpointChoice, UsageNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.eviction.residency import PRICED
 
@@ -30,9 +30,21 @@ def begun() -> State:
     )
 
 
+MISSED = NoteEntry.of(UsageNote(Usage(read=4000, written=1920)))
+
+
 def test_a_request_that_read_no_message_from_the_cache_wrote_all_of_them_anew() -> None:
-    after = folded(NoteEntry.of(UsageNote(Usage(read=4000, written=1920))), state=begun())
+    marked = NoteEntry.of(BreakpointChoice(frontier=(1, 0), messages=3))
+    after = folded(marked, MISSED, state=begun())
     assert (after.account.anew, after.account.found) == (920, 120)
+
+
+def test_without_a_breakpoint_in_front_of_the_first_resident_no_entry_ends_there() -> None:
+    """A rewrite that took one for granted wrote the whole prompt anew: +6.4 %."""
+    anchored = NoteEntry.of(BreakpointChoice(anchor=1))
+    for bodies in ((MISSED,), (anchored, MISSED)):
+        after = folded(*bodies, state=begun())
+        assert (after.account.anew, after.account.found) == (920, 0)
 
 
 def test_a_request_that_read_the_messages_leaves_their_entries_where_they_were() -> None:

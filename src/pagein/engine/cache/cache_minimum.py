@@ -34,40 +34,28 @@ def is_below(model: str, prompt: int) -> bool:
     return paid is not None and 0 < prompt < paid.cache.min_prefix
 
 
-def is_front_uncached(
-    envelope: Envelope, script: Transcript, trail: RequestTrail, floor: float | None, model: str
-) -> bool:
+def is_front_uncached(envelope: Envelope, script: Transcript, trail: RequestTrail, model: str) -> bool:
     """Return whether the cache surely holds nothing of a prompt that begins anew, so that tools may leave at no cost.
 
     That is so where nothing of the branch was ever cached, and where the prompt prefix alone is too small for the cache.
 
-    trail: the requests before on the branch. floor: tokens of the prompt prefix by the reports so far; None if unknown.
+    trail: the requests before on the branch.
     """
     if trail.answered is not None and not trail.may_be_cached and not trail.is_open:
         return True
     whole = sum(map(len, (*_front(envelope), *script.raws)))
-    counted = floor if trail.smallest and floor else 0.0
-    return any(is_below(model, most) for most in (trail.smallest, ceil(whole / _LEAST), ceil(_MARGIN * counted)))
+    return is_below(model, trail.smallest) or is_below(model, ceil(whole / _LEAST))
 
 
-def is_surely_stored(envelope: Envelope, script: Transcript, trail: RequestTrail, known: int, model: str) -> bool:
-    """Return whether the cache can store the client's prompt, or storing it costs no more than sending it.
+def is_front_stored(envelope: Envelope, script: Transcript, model: str) -> bool:
+    """Return whether the cache surely stores the client's prompt prefix alone, or storing it costs no more than sending it.
 
-    The provider's count of the last request is exact; the bytes since then are counted low.
-
-    trail: the requests before on the branch. known: number of messages that the last request had.
+    Then tools lift no prompt over the minimum, however small the client makes it later.
     """
     paid = newest_prices(model) if model else None
     if paid is None or paid.write_5m <= 1.0:
         return True
-    behind = script.units[known].first if known < len(script.units) else len(script.raws)
-    before, news = (*_front(envelope), *script.raws[:behind]), _size(script.raws[behind:], _WRAPPER)
-    if known and trail.answered is not None and not trail.is_open and trail.answered.usage.prompt:
-        told = trail.answered.usage.prompt
-        tokens = told + news / max(_USUAL, _MARGIN * _size(before) / told)
-    else:
-        tokens = (_size(before, _WRAPPER) + news) / _MOST
-    return tokens >= paid.cache.min_prefix
+    return _size((*_front(envelope), *script.raws[: script.head]), _WRAPPER) / _MOST >= paid.cache.min_prefix
 
 
 def _front(envelope: Envelope) -> Iterable[bytes]:

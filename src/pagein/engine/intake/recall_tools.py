@@ -10,13 +10,13 @@ Rules of this file
 4. A client continues a response that the provider stores by its id, so pagein does not see its messages. Such requests get no
    tools.
 5. Tools cost tokens in each request, even if nothing is ever saved (law 5). A known coding agent grows a window in
-   which they weigh next to nothing, so it gets them with its first request that the cache surely stores without them
-   too: they lift no prompt over the cache's minimum (`cache_minimum`). Any other client with a small first prompt gets
-   them with the first request in which they weigh next to nothing. If the provider may have cached something by then,
-   they come with the first eviction. That voids the cache once, and is part of the price of that decision (`Begins`).
-   A known agent with a shell recalls by its shell there.
-   A conversation that the client compacted to what may be less than the minimum begins without them, if its prompt
-   prefix alone surely is. Tools that do more than recall are there at once: the user has asked for them.
+   which they weigh next to nothing, so it gets them at once if the cache surely stores its prompt prefix alone: then
+   they lift no prompt over the cache's minimum, however small the client compacts it (`cache_minimum`). Any other client
+   with a small first prompt gets them with the first request in which they weigh next to nothing. If the provider may
+   have cached something by then, they come with the first eviction. That voids the cache once, and is part of the price
+   of that decision (`Begins`). A known agent with a shell recalls by its shell there.
+   A conversation that the client compacted is judged like a new one, if the cache surely holds nothing of its prompt.
+   Tools that do more than recall are there at once: the user has asked for them.
 6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known
    agent's shell.
 7. A history of calls without any list of tools (a recording, a custom loop) does not show what its model can do. It is
@@ -107,14 +107,15 @@ def recall_of(
     offers: the available tools; empty if the user wants no tools any more; None if recall is the caller's own business.
     settled: the choice journaled on the branch.
     may_be_cached: returns whether the provider may have cached anything of the branch.
-    leaves: returns whether the client began the conversation anew with a prompt that tools may lift over the minimum.
-    is_stored: returns whether the request has its price without the tools too (`cache_minimum`).
+    leaves: returns whether the client began the conversation anew with a prompt of which the cache holds nothing.
+    is_stored: returns whether the cache stores the client's prompt prefix alone (`cache_minimum`).
     """
     if offers is None or (offers and not settled and _tells_nothing(envelope, script)):
         return RecallOffer(settled=settled)
     if not offers:
         return RecallOffer(settled=settled, way=_other_way(envelope, script))
-    if isinstance(settled, tuple) and not (settled and leaves() and is_agents(envelope) and not _do_more(offers)):
+    begins_anew = bool(settled) and is_agents(envelope) and not _do_more(offers) and leaves()
+    if isinstance(settled, tuple) and not (begins_anew and _is_small(envelope, offers, is_stored)):
         return _with(settled, settled, envelope, script)
     if not is_agents(envelope):
         return RecallOffer(settled=settled, way=_other_way(envelope, script) if settled is None else None)

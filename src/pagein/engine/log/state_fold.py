@@ -21,6 +21,7 @@ from pagein.engine.log.request_draft import (
 )
 from pagein.engine.log.server_residents import residents_of_finished_turns
 from pagein.engine.log.state import Rules, State
+from pagein.engine.log.token_scale import with_usage
 from pagein.engine.log.turn_removal import is_spoken, without, words_said
 from pagein.model.entries import (
     Body,
@@ -43,16 +44,13 @@ from pagein.model.journal_notes import (
     UsageNote,
     WithheldReadNote,
 )
-from pagein.model.messages import Text, ToolCall, ToolResult, Usage
+from pagein.model.messages import Text, ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
 from pagein.policy.eviction.argument_masks import ArgumentRules
 from pagein.policy.eviction.residency import EMPTY, Resident, ResidentSet, lines_read, resident_kind
 from pagein.policy.eviction.residents import WHOLE
 from pagein.policy.privacy.exclusions import may_show_excluded
-
-_LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
-_LIGHTEST = 0.5  # least scale of a whole prompt: text of 5.7 characters a token, where 2.85 are assumed
 
 
 def step(state: State, body: Body, rules: Rules) -> State:
@@ -100,7 +98,7 @@ def _apply_note(state: State, note: StoredNote) -> State:
         case WithheldReadNote(digest=digest):
             return replace(state, withheld=state.withheld | {digest})
         case UsageNote(usage=usage):
-            return _calibrate(state, usage)
+            return with_usage(state, usage)
         case PrefixDigests(tokens=tokens):
             return replace(state, prefix=tokens)
         case BreakpointChoice(frontier=frontier):
@@ -118,7 +116,7 @@ def _add_message(state: State, said: MessageEntry, rules: Rules) -> State:
     if standing is not state.standing or standing.call != moved.draft.calls:  # otherwise no resident has aged
         standing = standing.at_call(moved.draft.calls, rules.residency.rules)
     usage = said.message.usage if said.message.role == "assistant" else None
-    return _calibrate(_hasten_residents(replace(moved, standing=standing, now=now)), usage)
+    return with_usage(_hasten_residents(replace(moved, standing=standing, now=now)), usage)
 
 
 def _with_draft(
@@ -213,28 +211,6 @@ def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, To
         return standing
     words = words_said(piece.message)
     return standing if words is None else standing.spoken(piece.born, rules.residency.rules, words)
-
-
-def _calibrate(state: State, usage: Usage | None) -> State:
-    """Correct the token estimate by the usage that the provider reported for the last request.
-
-    The first report gives the size of the prompt prefix; where it is low, prefix and messages are equally light. A later
-    report too small for it proves lighter text or tokens that left unseen, so it is measured again. Where the provider
-    wrote all messages anew, whatever the reason, the cache has no entry between them from before.
-    """
-    prompt, sent = (0, 0) if usage is None else (usage.prompt, size(state.sent))
-    if prompt <= 0 or sent <= 0:
-        return state
-    is_anew = usage is not None and (usage.read < (state.floor or 0.0) or state.account.anew == sent)
-    if is_anew and usage is not None and usage.written:  # nothing of the messages was cached
-        found = state.standing.first_of_all(sent)
-        # without a breakpoint there, only the client's at the end left an entry
-        found = found if state.has_frontier or found == sent else 0
-        state = replace(state, account=replace(state.account, anew=sent, found=found))
-    if state.floor is None or prompt < state.floor + _LEAST_SCALE * sent:
-        scale = min(max(prompt / (state.prefix + sent), _LIGHTEST), 1.0)
-        return replace(state, floor=max(0.0, prompt - scale * sent), scale=scale)
-    return replace(state, scale=min((prompt - state.floor) / sent, _MOST_SCALE))
 
 
 def _latest(one: float | None, other: float | None) -> float | None:

@@ -226,7 +226,8 @@ def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Ac
         return EpochPlan(None, alone, alone)
     before = readable(account, economics, standing.first_before(ripe_too=easy))
     cost, below = rewrite_cost(moment, economics, before, gain), cliff_savings(moment, economics, gain)
-    risked = rewrite_cost(moment, replace(economics, void=False), before, gain) if economics.void else cost
+    # a client that goes back finds no breakpoint in front of the change: of its old prompt it reads the prefix alone
+    risked = rewrite_cost(moment, replace(economics, void=False), 0, gain) if economics.void else cost
     richer = replace(alone, saved=alone.saved + below / CAUTION)
     rent = moment.scale * standing.rent(economics.read) + below * calls_below(moment, economics, gain)
     if not pays(rent, risked, moment, economics, richer) or falls_short(moment, economics, gain):
