@@ -35,7 +35,7 @@ from pagein.model.journal_notes import CachedPrefixNote, PassthroughNote, ReadNo
 from pagein.model.messages import Image, Message, Text, ToolCall, ToolResult
 from pagein.model.note_forms import kind_of
 from pagein.policy.clients.window_files import NO_CHAINS, WindowFiles
-from pagein.policy.economics.rewrite_cost import Economics, Moment, economics_at_entrance
+from pagein.policy.economics.rewrite_cost import Economics, Moment, account_with_tools, economics_at_entrance
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.manifest import BUDGET
 from pagein.policy.stubs.previews import Previews
@@ -187,6 +187,7 @@ class WindowStages:
         is_entrance = paid is not None or (done.opened is not None and bool(done.opened.paged or done.opened.turns))
         if gate.begins is not None and is_entrance:
             log.note(gate.begins.note)
+            account = account_with_tools(account, residency.economics, log.states[log.leaf].offered)
         return replace(
             call,
             opened=done.opened,

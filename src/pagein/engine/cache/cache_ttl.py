@@ -183,6 +183,8 @@ def terms(
     # whether other sessions have cached this prompt prefix is unknown before the answer
     goes_on = before.lease.alive(moment.now) and not (anew or switched)
     new = moment.scale * (moment.new if goes_on else moment.size)
+    if goes_on and before.lease.held > 0.0:  # results that the last request showed once are not in the cache yet
+        new = max(new, size - before.lease.held)
     is_near = lifetimes.lookback is None or moment.blocks < lifetimes.lookback
     said = moment.scale * moment.replied if goes_on else 0.0
     is_found = is_near and not moment.first_image

@@ -31,6 +31,7 @@ class State:
     hasty: True while a dropped result may still be too young to be evicted; each message checks again.
     withheld: digests of texts that were read from excluded files.
     guarded: True if the agent reported a hook that stops calls which quote a mask.
+    offered: estimated tokens of the recall tools in each request, which the account counts as added.
     has_frontier: True if the last request had a cache breakpoint of pagein's in front of the next resident.
     """
 
@@ -49,6 +50,7 @@ class State:
     hasty: bool = False
     withheld: frozenset[str] = frozenset()
     guarded: bool = False
+    offered: int = 0
     has_frontier: bool = False
 
 

@@ -8,6 +8,7 @@ from pagein.engine.log.argument_masks import CallMessage, successful_calls, with
 from pagein.engine.log.argument_masks import residents as masked_residents
 from pagein.engine.log.piece_changes import changed_pieces, tokens_in_place
 from pagein.engine.log.pin_state import NOTHING_AWAY, Hand
+from pagein.engine.log.prompt_tokens import with_tools, with_usage
 from pagein.engine.log.request_draft import (
     Cell,
     RequestDraft,
@@ -21,7 +22,6 @@ from pagein.engine.log.request_draft import (
 )
 from pagein.engine.log.server_residents import residents_of_finished_turns
 from pagein.engine.log.state import Rules, State
-from pagein.engine.log.token_scale import with_usage
 from pagein.engine.log.turn_removal import is_spoken, without, words_said
 from pagein.model.entries import (
     Body,
@@ -41,6 +41,8 @@ from pagein.model.journal_notes import (
     GuardReportNote,
     PrefixDigests,
     StoredNote,
+    ToolsLaterNote,
+    ToolsNote,
     UsageNote,
     WithheldReadNote,
 )
@@ -93,7 +95,7 @@ def _add_request(state: State, sent: RequestSent, rules: Rules) -> State:
     return replace(ready, sent=ready.draft.tip, sent_at=sent_at, account=account, has_frontier=False)
 
 
-def _apply_note(state: State, note: StoredNote) -> State:
+def _apply_note(state: State, note: StoredNote) -> State:  # noqa: PLR0911 -- a case for each kind of note
     match note:
         case WithheldReadNote(digest=digest):
             return replace(state, withheld=state.withheld | {digest})
@@ -103,6 +105,10 @@ def _apply_note(state: State, note: StoredNote) -> State:
             return replace(state, prefix=tokens)
         case BreakpointChoice(frontier=frontier):
             return replace(state, has_frontier=frontier is not None)
+        case ToolsNote(tools=tuple() as tools):
+            return with_tools(state, tools)
+        case ToolsLaterNote():
+            return with_tools(state, ())
         case GuardReportNote():
             return replace(state, guarded=True)
         case _:
@@ -372,7 +378,7 @@ def _apply_compaction(state: State, kept: int, rules: Rules) -> State:
     pieces = [*pieces_since(old.tip, old.head), *old.open_pieces()]
     tip = cut(old.tip, old.head)
     draft = RequestDraft(tip, old.head, old.said, old.calls, old.repairs)
-    account = replace(state.account, absent=0, anew=0, found=0)
+    account = replace(state.account, absent=-state.offered, anew=0, found=0)
     fresh = replace(state, draft=draft, standing=EMPTY, epoch=state.epoch + 1, account=account, hasty=True)
     for piece in pieces:
         if piece.said > first_kept:

@@ -295,6 +295,12 @@ def account_with_previews(account: Account, economics: Economics, spared: int, s
     return replace(account, saved=saved, absent=account.absent + spared, entering=account.entering + spared)
 
 
+def account_with_tools(account: Account, economics: Economics | None, tools: int) -> Account:
+    """Return the account after recall tools of so many tokens have entered with a rewrite, which writes them."""
+    written = 0.0 if economics is None else economics.write * tools
+    return replace(account, saved=account.saved - written, absent=account.absent - tools)
+
+
 def surely(scale: float) -> float:
     """Return the certain part of each estimated token saved.
 

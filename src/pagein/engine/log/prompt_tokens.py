@@ -1,11 +1,16 @@
-"""Correct a session's token estimates by the usage that the provider reports for a request."""
+"""Estimate the tokens of a session's prompts, from the usage that the provider reports and from the recall tools in them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil
 from typing import Final
 
 from pagein.engine.log.request_draft import size
 from pagein.engine.log.state import State
+from pagein.model.journal_notes import OfferedTool
+from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
+from pagein.policy.stubs.recall_ways import tokens_of
 
 _LEAST_SCALE: Final = 0.7
 _MOST_SCALE: Final = 2.0
@@ -34,3 +39,10 @@ def with_usage(state: State, usage: Usage | None) -> State:
         scale = min(max(prompt / (state.prefix + sent), _LIGHTEST), 1.0)
         return replace(state, floor=max(0.0, prompt - scale * sent), scale=scale)
     return replace(state, scale=min((prompt - state.floor) / sent, _MOST_SCALE))
+
+
+def with_tools(state: State, tools: Sequence[OfferedTool]) -> State:
+    """Return the state with these recall tools, which are tokens that the window would not hold without pagein."""
+    offered = ceil(tokens_of(sum(len(one.name) + len(one.description) + len(encode_json(one.schema)) for one in tools)))
+    account = replace(state.account, absent=state.account.absent + state.offered - offered)
+    return replace(state, account=account, offered=offered)
