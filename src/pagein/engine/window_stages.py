@@ -32,7 +32,7 @@ from pagein.engine.window.repeated_texts import repeated_texts
 from pagein.errors import StoreError
 from pagein.model.entries import EntryId, PreviewEntry, RequestSent
 from pagein.model.journal_notes import CachedPrefixNote, PassthroughNote, ReadNote, ShownOnceNote
-from pagein.model.messages import Image, Message, Text, ToolCall, ToolResult
+from pagein.model.messages import Image, Message, Other, Text, ToolCall, ToolResult
 from pagein.model.note_forms import kind_of
 from pagein.policy.clients.window_files import NO_CHAINS, WindowFiles
 from pagein.policy.economics.rewrite_cost import Economics, Moment, account_with_tools, economics_at_entrance
@@ -239,7 +239,8 @@ class WindowStages:
         parts, gate, least = self.parts, call.gate, self.parts.residency.shown_once
         if not parts.marks or gate.unseen_tail is None or gate.way is None or gate.begins is not None or least is None:
             return call
-        if not _ends_with_output(self.sent, least):
+        # an image behind the last breakpoint would be paid twice, at a price that nobody can tell
+        if not _ends_with_output(self.sent, least) or (call.moment is not None and call.moment.uncounted):
             return call
         state = self.log.states[self.log.leaf]
         stays = (
@@ -295,21 +296,19 @@ def moment_of(state: State, at: float | None) -> Moment:
         floor=state.floor or 0.0,
         scale=state.scale,
         blocks=sum(len(piece.message.blocks) for piece in fresh),
-        first_image=any(map(_has_image, fresh)) and not _showed_image(shared),
+        uncounted=any(map(_has_uncounted, fresh)),
     )
 
 
-def _has_image(piece: WindowPiece) -> bool:
+def _has_uncounted(piece: WindowPiece) -> bool:
+    """Return whether a message has a block that adds nothing to its weight."""
+    is_users = piece.message.role != "assistant"
     return any(
-        isinstance(block, Image) or (isinstance(block, ToolResult) and bool(block.images))
+        isinstance(block, Image)
+        or (isinstance(block, ToolResult) and bool(block.images))
+        or (isinstance(block, Other) and is_users)
         for block in piece.message.blocks
     )
-
-
-def _showed_image(tip: Cell | None) -> bool:
-    while tip is not None and not _has_image(tip.piece):
-        tip = tip.before
-    return tip is not None
 
 
 # --- what may be decided ---

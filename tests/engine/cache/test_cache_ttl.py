@@ -28,12 +28,12 @@ def _answered(of: TtlTerms, messages: int, size: int) -> CachedPrefix:
     return prefix_after_answer(of, Usage(fresh=0, read=0, written=size), rewritten=False, messages=messages)
 
 
-def test_a_request_with_more_blocks_than_the_look_back_or_the_first_image_gets_no_anchor() -> None:
+def test_a_request_with_more_blocks_than_the_look_back_or_with_an_image_gets_no_anchor() -> None:
     held = CachedPrefix(CacheLease(300.0, sent=0.0, held=60_000.0, calls=10, stops=1, feared=1e6))
     for moment, asking in (
         (Moment(20.0, 0.0, 60_500, 500, blocks=19), 3600.0),
         (Moment(20.0, 0.0, 60_500, 500, blocks=20), 300.0),
-        (Moment(20.0, 0.0, 60_500, 500, blocks=2, first_image=True), 300.0),
+        (Moment(20.0, 0.0, 60_500, 500, blocks=2, uncounted=True), 300.0),
     ):
         found = terms(held, Lifetimes(asked=300.0), moment, 1e9, anew=False)
         assert found is not None

@@ -130,6 +130,15 @@ def test_an_output_stands_behind_the_last_breakpoint_and_is_a_stub_in_the_next_r
     assert cached(first.body) == beginning(second.body, (5, 1))
 
 
+def test_no_output_is_shown_once_beside_an_image_whose_tokens_no_estimate_counts(begun: tuple[Engine, Talk]) -> None:
+    engine, talk = begun
+    talk.runs(big("one"))
+    talk.messages[-1]["content"].append(
+        {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+    )
+    assert marks(answered(engine, talk, 30.0).body) == [(6, 1)], "the image would be paid for twice"
+
+
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_client_that_returns_to_a_model_reads_what_that_model_cached_in_front_of_the_results(
     begun: tuple[Engine, Talk], tmp_path: Path, *, restarts: bool

@@ -187,7 +187,8 @@ def terms(
         new = max(new, size - before.lease.held)
     is_near = lifetimes.lookback is None or moment.blocks < lifetimes.lookback
     said = moment.scale * moment.replied if goes_on else 0.0
-    is_found = is_near and not moment.first_image
+    # the first image of a conversation also voids the cached messages
+    is_found = is_near and not moment.uncounted
     asked = cache_lifetimes.UpcomingRequest(moment.now, size, new, said=said, is_found=is_found)
     asking = cache_lifetimes.chosen(before.lease, lifetimes, asked, in_hand + reserve)
     exposable = cache_lifetimes.exposable(before.lease, lifetimes, asked, in_hand + reserve)

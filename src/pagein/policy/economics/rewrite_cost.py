@@ -113,7 +113,7 @@ class Moment:
     floor: tokens of the prompt prefix.
     scale: real tokens per estimated token, from the provider's report.
     blocks: content blocks beyond the last request.
-    first_image: whether the first image of the conversation is among them.
+    uncounted: whether an image, a document or another block is among them whose tokens no estimate counts.
     """
 
     now: float | None
@@ -125,7 +125,7 @@ class Moment:
     floor: float = 0.0
     scale: float = 1.0
     blocks: int = 0
-    first_image: bool = False
+    uncounted: bool = False
 
 
 def is_cold(moment: Moment, economics: Economics) -> bool:
