@@ -74,8 +74,8 @@ def _silent(_: str) -> None:
 def export_to(store: WholeStore, target: str, tick: Tick = _silent) -> ExportReport:
     """Write an export to a file, or to standard output for `-`. A name ending in .gz is compressed.
 
-    Only the user can read the file. The file appears complete or not at all, and replaces an existing file. Raises
-    BadInput, StoreError.
+    Only the user can read the file. The file appears complete or not at all, and replaces an existing one, but no
+    database, pipe or device. Raises BadInput, StoreError.
     """
     if target == STANDARD:
         return export(store, sys.stdout.buffer.write, tick)

@@ -257,3 +257,32 @@ def test_the_own_journals_of_pagein_are_counted_apart(tmp_path: Path, run: Run) 
     imported = json.loads(run("import", "own.jsonl", "--store", tmp_path / "two.pagein", "--json").stdout)
     for counts in (checked, exported, imported["records"], imported["added"]):
         assert (counts["session"], counts["own journal"]) == (2, 1)
+
+
+def test_an_export_is_written_to_a_pipe_and_through_a_link_and_replaces_neither(tmp_path: Path, run: Run) -> None:
+    pipe, link, real, copy = (tmp_path / name for name in ("pipe", "link", "real.jsonl", "copy"))
+    real.write_bytes(b"earlier")
+    link.symlink_to(real)
+    os.mkfifo(pipe)
+    code = f"from pathlib import Path; Path({str(copy)!r}).write_bytes(Path({str(pipe)!r}).read_bytes())"
+    with subprocess.Popen((sys.executable, "-c", code)) as reader:  # noqa: S603 - ours
+        try:
+            assert run("export", pipe).returncode == 0
+            assert pipe.is_fifo()
+            assert reader.wait(timeout=60) == 0
+        finally:
+            reader.kill()
+    assert run("export", link).returncode == 0
+
+    assert link.is_symlink()
+    assert real.read_bytes() == copy.read_bytes()
+    assert run("export", tmp_path / "work").stderr.decode().endswith("work: Is a directory\n")
+
+
+def test_no_export_replaces_a_store(lived: LivedIn, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "link").symlink_to(lived.store)
+    for name in (lived.store, tmp_path / "link"):
+        refused = run("export", name)
+        assert refused.returncode == 2
+        assert b"no export replaces one" in refused.stderr
+    assert run("check").returncode == 0

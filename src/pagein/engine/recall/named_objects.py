@@ -6,7 +6,7 @@ Rules of this file
 2. An exact id or nickname wins, then the name of a session, then the path of a file. Only then the name may be an
    abbreviation: the beginning of a session's name or of a nickname, or the last parts of a path; then the last parts
    of the path of a deleted file; then the beginning of an id, which a person rarely types.
-3. An abbreviation of several objects is an error that lists them.
+3. An abbreviation of several objects is an error that lists them. Of several lives of one session the last is meant.
 4. Of the versions of an object, the newest is the latest by time: old sessions may be taken in after new ones.
 """
 
@@ -136,7 +136,14 @@ def title_of(version: Version) -> str:
 
 
 def _sessions_named(store: ObjectStore, name: str, _: Paths) -> Sequence[Version]:
-    return store.objects(Query(types=SESSIONS, where={"session_id": name}, limit=_MOST))
+    return [*_latest_lives(store.objects(Query(types=SESSIONS, where={"session_id": name}, limit=_MOST))).values()]
+
+
+def _latest_lives(found: Sequence[Version]) -> dict[str, Version]:
+    """Return sessions by name, of several with one name the one that began last: its client told it again, at other times, after its
+    journal was removed. The beginning of an id is the time at which the session began.
+    """
+    return {str(one.metadata["session_id"]): one for one in sorted(found, key=lambda one: one.id)}
 
 
 def _files_at(store: ObjectStore, name: str, paths: Paths) -> Sequence[Version]:
@@ -205,11 +212,11 @@ _ABBREVIATIONS: Final = (_named_so, _files_once_named_so, _ids_beginning_so)
 
 def _main_session(found: Sequence[Version]) -> Sequence[Version]:
     """Return the common session of some sub-agents, else all; a sub-agent is named `SESSION/AGENT`."""
-    names = {str(one.metadata["session_id"]): one for one in found}
+    names = _latest_lives(found)
     for name, version in names.items():
         if all(other == name or other.startswith(f"{name}/") for other in names):
             return [version]
-    return found
+    return [*names.values()]
 
 
 def _machine_of(version: Version, among: Sequence[Version]) -> str:

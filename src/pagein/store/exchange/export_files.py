@@ -12,6 +12,7 @@ from typing import BinaryIO, Final, cast
 
 from pagein.errors import BadInput
 from pagein.store.exchange.import_bounds import LONGEST_LINE
+from pagein.store.upkeep.sqlite_pages import MAGIC
 
 # Successive versions of a file compress about a hundredfold; a decompression bomb compresses a thousandfold.
 _DENSEST: Final = 400
@@ -20,11 +21,19 @@ _UNASKED: Final = 1 << 28
 
 @contextlib.contextmanager
 def replace_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces `path` when complete."""
+    """Open a temporary file that replaces `path` when complete. A pipe or a device is written to; no database is replaced."""
     try:
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                yield file
+            return
+        path = path.resolve()  # a link stays a link
+        if path.exists() and _begins_as_database(path):
+            raise BadInput(f"{path} is a database, such as a store, and no export replaces one; choose another file")
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as problem:
-        raise BadInput(f"{path}: {problem.strerror}") from problem
+    except (OSError, RuntimeError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else None
+        raise BadInput(f"{path}: {why or problem}") from problem
     made = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -38,6 +47,11 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         made.unlink(missing_ok=True)
         raise
+
+
+def _begins_as_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 class _CountingFile:
