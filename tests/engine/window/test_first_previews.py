@@ -35,7 +35,7 @@ def test_an_output_enters_the_first_request_whole_where_the_rest_may_be_too_smal
     body = {"model": MODEL, "max_tokens": 900, "system": "be good " * (front // 8), "tools": tools, "messages": said}
     with Engine(blobs=MemoryStore(), counter=ratio_counter(MODEL), settings=Settings(PRICED)) as engine:
         prepared = engine.prepare(
-            json.dumps(body).encode(), "anthropic", at=0.0, hint="one", offers=offers(everything=False)
+            json.dumps(body).encode(), "anthropic", at=0.0, hint="one", offers=offers(everything=True)
         )
     assert prepared.failure is None
     assert prepared.offered, "the recall tools are there, so a preview costs no entrance"
