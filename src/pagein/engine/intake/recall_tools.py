@@ -199,7 +199,8 @@ def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
 
 def _tells_nothing(envelope: Envelope, script: Transcript) -> bool:
     """Return whether the request and its input list no tools."""
-    return "tools" not in envelope.fields and not any(
+    # `functions` is the earlier form of Chat, whose model can call no tool that is not among them
+    return envelope.fields.keys().isdisjoint(("tools", "functions")) and not any(
         b'"additional_tools"' in item.raw for item in script.items[: script.head + 1]
     )
 
