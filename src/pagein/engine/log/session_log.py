@@ -20,7 +20,7 @@ from pagein.errors import HostError, StoreError
 from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import Note, PinNote, ReadNote
-from pagein.model.messages import Message, Other, Text, Thinking, ToolCall, ToolResult
+from pagein.model.messages import Image, Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.model.note_forms import encode_note
 from pagein.model.pool_notes import PoolNote
 from pagein.model.read_events import MalformedRecord
@@ -28,6 +28,7 @@ from pagein.model.server_results import ServerResult
 from pagein.ports import JournalStore, SnapshotStore, TokenCounter
 from pagein.providers.wire.formats import server_results_of
 
+_IMAGE: Final = 1500  # tokens of a whole screen; of a document not even its pages are known
 _BYTES_OF_BASE64: Final = 0.75
 _CHARS_OF_TOKEN: Final = 4
 _OF_ALL: Final = (ReadNote, MalformedRecord, PinNote, PoolNote, ReadMeasureNote, SearchMeasureNote)
@@ -299,7 +300,10 @@ def message_entry(message: Message, kept: Message, counter: TokenCounter) -> Mes
     )
     kind: Literal["said", "user"] = "said" if message.role == "assistant" else "user"
     rest = math.ceil(sum(counter.count(text, kind) for text in texts if text))
-    return MessageEntry(kept, tokens, sum(tokens) + rest)
+    images = sum(
+        len(block.images) if isinstance(block, ToolResult) else isinstance(block, Image) for block in message.blocks
+    )
+    return MessageEntry(kept, tokens, sum(tokens) + rest + _IMAGE * images)
 
 
 def _server_tokens(result: ServerResult, counter: TokenCounter) -> int:
