@@ -3,7 +3,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from pagein.errors import PageinError
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.references import Reference
-from pagein.model.versions import Draft, Provenance, Writer
-from pagein.model.writes import Write
+from pagein.model.versions import Draft, Provenance, Version, Writer
+from pagein.model.writes import Query, Write
 from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.tools.store_commands import missing_types
 
 FILE, NOTE = "01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058"
 Run = Callable[..., Result]
@@ -129,6 +131,23 @@ def test_a_type_that_the_store_has_no_object_of_is_told(run: Run) -> None:
     for asked in (["objects", "--type", "nots"], ["search", "needle", "--type", "nots"]):
         assert "no object of the type 'nots'; it has file, note, toolcall" in run(*asked).stderr
     assert run("search", "nowhere", "--type", "note").stderr == ""
+
+
+def test_a_missing_type_costs_one_look_at_all_objects(place: Path) -> None:
+    with closing(SqliteStore(place)) as store:
+        looks: list[int] = []
+        objects = store.objects
+
+        def looking(query: Query) -> Sequence[Version]:
+            found = objects(query)
+            looks.append(len(found))
+            return found
+
+        store.objects = looking  # type: ignore[method-assign]
+        assert missing_types(store, ["file", "note"]) == ""
+        assert looks.count(0) == 0
+        assert missing_types(store, ["nots", "file"]).endswith("'nots'; it has file, note, toolcall")
+        assert looks.count(0) == 1
 
 
 def test_objects_come_in_pages(run: Run) -> None:

@@ -72,15 +72,17 @@ def _session_named(store: ObjectStore, beginning: str) -> str:
 
 def missing_types(store: ObjectStore, types: Iterable[str]) -> str:
     """Name the types without an object in the store, and the types that it has; "" if no type is missing."""
-    missing = [one for one in types if not _has(store, one)]
-    if not missing:
+    asked, there = set(types), set[str]()
+    # each query tells one more type; only the last one looks at every object
+    while not asked <= there and (left := {*TYPES, *asked} - there):
+        found = store.objects(Query(types=frozenset(left), deleted=None, limit=1))
+        if not found:
+            break
+        there.add(found[0].type)
+    if asked <= there:
         return ""
-    there = ", ".join(one for one in TYPES if _has(store, one)) or "none"
-    return f"the store has no object of the type {', '.join(map(repr, missing))}; it has {there}"
-
-
-def _has(store: ObjectStore, type_: str) -> bool:
-    return bool(store.objects(Query(types=frozenset((type_,)), deleted=None, limit=1)))
+    missing = ", ".join(map(repr, sorted(asked - there)))
+    return f"the store has no object of the type {missing}; it has {', '.join(filter(there.__contains__, TYPES)) or 'none'}"
 
 
 def _by_time(store: ObjectStore, query: Query, size: int) -> Iterator[Version]:
