@@ -85,13 +85,15 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
 
 def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
     yield {"type": "key", "key": store.secret().hex()}
-    derived = derived_objects(store, partial(_log, store))
+    for one in sorted(store.tombstones()):
+        yield {"type": "tombstone", "digest": one.digest, "chars": one.chars, "beginning": one.beginning}
+    derived = derived_objects(store, partial(readable_log, store))
     withheld = _withheld_objects(store)
     hidden = _withheld_hashes(store, withheld, derived)
     done.withheld += sum(store.has(name) for name in hidden)
     blobs = _Blobs(store, hidden | derived.blobs | _shared_hashes(store, derived), done)
     of_versions = frozenset(
-        name for version in _log(store) if version.id not in derived.objects for name in version.contents
+        name for version in readable_log(store) if version.id not in derived.objects for name in version.contents
     )
     for name in sorted(store.names()):
         if name not in of_versions:
@@ -119,7 +121,7 @@ def _versions(
     store: WholeStore, withheld: frozenset[str], derived: DerivedObjects, blobs: "_Blobs", done: ExportReport
 ) -> Iterator[Fields]:
     numbers: Counter[str] = Counter()
-    for version in _log(store, done):
+    for version in readable_log(store, done):
         if version.id in derived.objects:
             continue
         if version.id in withheld:
@@ -177,7 +179,7 @@ def _version_with_blobs(version: Version, blobs: _Blobs, done: ExportReport) -> 
         done.lost.append(f"version {version.number} of {version.id}: its content is lost")
 
 
-def _log(store: WholeStore, done: ExportReport | None = None, page: int = _PAGE) -> Iterator[Version]:
+def readable_log(store: WholeStore, done: ExportReport | None = None, page: int = _PAGE) -> Iterator[Version]:
     """Yield every readable version, oldest first.
 
     A damaged version makes its page unreadable; the page is then read version by version.
@@ -201,8 +203,12 @@ def _log(store: WholeStore, done: ExportReport | None = None, page: int = _PAGE)
 
 def _withheld_objects(store: WholeStore) -> frozenset[str]:
     """Return the ids of excluded files, and of the calls on excluded files."""
-    files = {version.id for version in _log(store) if is_withheld(version)}
-    calls = {version.id for version in _log(store) if not files.isdisjoint(_touched_files(version))} if files else set()
+    files = {version.id for version in readable_log(store) if is_withheld(version)}
+    calls = (
+        {version.id for version in readable_log(store) if not files.isdisjoint(_touched_files(version))}
+        if files
+        else set()
+    )
     return frozenset(files | calls)
 
 
@@ -216,7 +222,7 @@ def _withheld_hashes(store: WholeStore, withheld: frozenset[str], derived: Deriv
     """Return the hashes of withheld content: content of excluded files without any other record."""
     hidden = blobs_of_excluded(store.journal_lines())
     others: set[ContentHash] = {stored.content for stored in store.paged_objects()}
-    for version in _log(store):
+    for version in readable_log(store):
         contents = {*version.additional.values(), *([version.content_hash] if version.content_hash else ())}
         if version.id in withheld:
             hidden |= contents
@@ -232,7 +238,7 @@ def _shared_hashes(store: WholeStore, derived: DerivedObjects) -> set[ContentHas
         return shared
     known = {name.hex: name for name in shared}
     needed = {stored.content for stored in store.paged_objects()}
-    for version in _log(store):
+    for version in readable_log(store):
         if version.id not in derived.objects:
             needed |= version.contents
     for line in store.journal_lines():

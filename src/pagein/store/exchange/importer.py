@@ -30,6 +30,7 @@ from pagein.ports import WholeStore
 from pagein.store.exchange.export_redaction import hashes_of_excluded, is_withheld
 from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, record_kind
 from pagein.store.exchange.import_bounds import chars_of, count, following_request, moment, record, text
+from pagein.store.exchange.import_key import ImportKey
 from pagein.store.exchange.import_state import NO_EXPORT, ImportedSession, ImportReport, KnownHistory
 
 _BATCH: Final = 500
@@ -84,9 +85,11 @@ class _ImportReader:
         self._store = store
         self._names = {one.name for one in store.sessions()}
         self._digest = hashlib.sha256()
+        self._key = ImportKey(store, self.done)
         self.begun = False
         self._records: Mapping[str, Record] = {
-            "key": self._key,
+            "key": self._key.take,
+            "tombstone": self._key.take_tombstone,
             "blob": self._blob,
             "version": self._version,
             "object": self._object,
@@ -127,7 +130,7 @@ class _ImportReader:
         return str(kind)
 
     def finish(self) -> None:
-        """Store pending records, and drop withheld content, after the last line."""
+        """Store pending records and tombstones, and drop withheld content, after the last line."""
         self._put_waiting()
         self._close_session()
         # stored before the journal showed that it must be withheld; content needed by other records stays
@@ -135,6 +138,7 @@ class _ImportReader:
         if hidden:
             self.done.withheld += len(hidden)
             self._store.drop_blobs(sorted(hidden))
+        self._key.bury()
 
     def _begin(self, fields: Fields) -> None:
         if fields.get("pagein") != HEADER:
@@ -171,16 +175,7 @@ class _ImportReader:
             raise BadInput(f"this {kind} stands above already; each is written once")
         self._seen.add((kind, name))
 
-    # --- one method for each type of record ---
-
-    def _key(self, fields: Fields) -> None:
-        if self._seen:
-            raise BadInput("the key stands before everything else, and once")
-        self._seen.add(("key", ""))
-        key = bytes.fromhex(text(fields["key"]))
-        if len(key) != 32:  # noqa: PLR2004 -- the contract of `BlobStore.secret`
-            raise BadInput("a key has 32 bytes")
-        self._store.adopt_secret(key)
+    # --- one method for each other type of record ---
 
     def _blob(self, fields: Fields) -> None:
         name = ContentHash.parse(text(fields["hash"]))
