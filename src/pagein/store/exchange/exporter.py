@@ -31,7 +31,12 @@ from pagein.model.store_inventory import OWN_JOURNAL, OWN_JOURNALS, KeptSession
 from pagein.model.versions import Version
 from pagein.ports import WholeStore
 from pagein.store.exchange.derived_objects import DerivedObjects, derived_objects
-from pagein.store.exchange.export_redaction import ExportRedaction, blobs_of_excluded, is_withheld
+from pagein.store.exchange.export_redaction import (
+    ExportRedaction,
+    blobs_of_excluded,
+    is_withheld,
+    may_show_withheld,
+)
 from pagein.store.exchange.import_bounds import LONGEST_LINE
 from pagein.store.upkeep.collection import hashes_in
 from pagein.store.upkeep.journal_check import leaf_of
@@ -88,7 +93,7 @@ def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
     for one in sorted(store.tombstones()):
         yield {"type": "tombstone", "digest": one.digest, "chars": one.chars, "beginning": one.beginning}
     derived = derived_objects(store, partial(readable_log, store))
-    withheld = _withheld_objects(store)
+    withheld = _withheld_objects(store, derived)
     hidden = _withheld_hashes(store, withheld, derived)
     done.withheld += sum(store.has(name) for name in hidden)
     blobs = _Blobs(store, hidden | derived.blobs | _shared_hashes(store, derived), done)
@@ -118,7 +123,7 @@ def _places(store: WholeStore) -> Iterator[int]:
 
 
 def _versions(
-    store: WholeStore, withheld: frozenset[str], derived: DerivedObjects, blobs: "_Blobs", done: ExportReport
+    store: WholeStore, withheld: set[str], derived: DerivedObjects, blobs: "_Blobs", done: ExportReport
 ) -> Iterator[Fields]:
     numbers: Counter[str] = Counter()
     for version in readable_log(store, done):
@@ -201,24 +206,18 @@ def readable_log(store: WholeStore, done: ExportReport | None = None, page: int 
         after, size = versions[-1].sequence, page
 
 
-def _withheld_objects(store: WholeStore) -> frozenset[str]:
-    """Return the ids of excluded files, and of the calls on excluded files."""
-    files = {version.id for version in readable_log(store) if is_withheld(version)}
-    calls = (
-        {version.id for version in readable_log(store) if not files.isdisjoint(_touched_files(version))}
-        if files
-        else set()
-    )
-    return frozenset(files | calls)
+def _withheld_objects(store: WholeStore, derived: DerivedObjects) -> set[str]:
+    """Return the ids of excluded files, and of calls that may show one and chats with such calls, as far as they are exported."""
+    withheld = {version.id for version in readable_log(store) if is_withheld(version)}
+    for version in readable_log(store):
+        chat = version.metadata.get("chat_ref")
+        told_in = chat.target if isinstance(chat, Reference) else version.id
+        if not {version.id, told_in} <= derived.objects and may_show_withheld(version, withheld, store.get):
+            withheld.add(version.id)
+    return withheld
 
 
-def _touched_files(version: Version) -> Iterator[str]:
-    touched = version.metadata.get("file_refs") if version.type == "toolcall" else None
-    if isinstance(touched, tuple):
-        yield from (one.target for one in touched if isinstance(one, Reference))
-
-
-def _withheld_hashes(store: WholeStore, withheld: frozenset[str], derived: DerivedObjects) -> set[ContentHash]:
+def _withheld_hashes(store: WholeStore, withheld: set[str], derived: DerivedObjects) -> set[ContentHash]:
     """Return the hashes of withheld content: content of excluded files without any other record."""
     hidden = blobs_of_excluded(store.journal_lines())
     others: set[ContentHash] = {stored.content for stored in store.paged_objects()}

@@ -27,7 +27,7 @@ from pagein.model.version_hash import SealedDraft, decode_content, object_hash_o
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Write, WriteRefusal
 from pagein.ports import WholeStore
-from pagein.store.exchange.export_redaction import hashes_of_excluded, is_withheld
+from pagein.store.exchange.export_redaction import hashes_of_excluded, may_show_withheld
 from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, record_kind
 from pagein.store.exchange.import_bounds import chars_of, count, following_request, moment, record, text
 from pagein.store.exchange.import_key import ImportKey
@@ -207,6 +207,9 @@ class _ImportReader:
             self._waiting[name] = self._private.pop(name)
         return self._waiting[name] if name in self._waiting else self._store.get(name)
 
+    def _look(self, name: ContentHash) -> bytes:
+        return self._private.get(name) or self._waiting.get(name) or self._store.get(name)
+
     def _withhold(self, version: Version) -> None:
         """Leave out a version of an excluded file, and its content unless another record needs the content."""
         self.done.withheld += 1
@@ -242,7 +245,7 @@ class _ImportReader:
                 f"version {number} stands behind version {history.told} of its object; they count up by one, from 1"
             )
         history.told = number
-        if is_withheld(version) or version.id in self._excluded:
+        if may_show_withheld(version, self._excluded, self._look):
             self._excluded.add(version.id)
             self._withhold(version)
         else:
