@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -24,10 +24,11 @@ from pagein.model.objects import ObjectId
 from pagein.model.store_inventory import JournalLine, session_name
 from pagein.model.text_removal import Retold
 from pagein.policy.privacy.erased_texts import ErasedTexts
-from pagein.policy.privacy.erasure import finder, texts_in
+from pagein.policy.privacy.erasure import finder
 from pagein.ports import DerivedLayer, Progress, WholeStore
 from pagein.store.exchange.export_files import replace_file, unpacked_lines
 from pagein.store.exchange.exporter import ExportReport, export
+from pagein.store.exchange.import_key import texts_of
 from pagein.store.exchange.import_state import ImportReport
 from pagein.store.exchange.importer import import_lines
 from pagein.store.exchange.rlm_exchange import import_rlm, records_of
@@ -63,7 +64,6 @@ SALVAGED: Final = ".salvaged.jsonl"
 STANDARD: Final = "-"
 """The name of standard output and standard input."""
 _PRIVATE: Final = 0o600
-_DEEPEST: Final = 4  # levels of JSON strings within JSON strings, in a line of a journal
 Tick = Callable[[str], object]
 
 
@@ -378,7 +378,7 @@ def _import_export(store: WholeStore, lines: Iterable[bytes], name: str, tick: T
     with tempfile.TemporaryDirectory(prefix="pagein-") as folder, tempfile.TemporaryFile() as file:
         with contextlib.closing(SqliteUpkeep(Path(folder) / "one.pagein")) as whole:
             first = import_lines(whole, lines, name)
-            texts = sorted({one[found.start : found.end] for one in _texts_of(whole) for found in finds(one)})
+            texts = sorted({one[found.start : found.end] for one in texts_of(whole) for found in finds(one)})
             told = whole.retell(key, finder(texts)) if texts else Retold()
             export(whole, file.write)
         file.seek(0)
@@ -386,14 +386,3 @@ def _import_export(store: WholeStore, lines: Iterable[bytes], name: str, tick: T
     done.withheld += first.withheld
     done.forgotten = told.count
     return done
-
-
-def _texts_of(store: WholeStore) -> Iterator[str]:
-    """Yield every text of a store, as readable in its place."""
-    for name in store.names():
-        yield store.get(name).decode("utf-8", "replace")
-    for line in store.journal_lines():
-        yield from texts_in(line.line.decode("utf-8", "replace"), _DEEPEST)
-    yield from (one.description for one in store.paged_objects())
-    for version in store.log():
-        yield from texts_in(version.record, _DEEPEST)

@@ -132,6 +132,7 @@ def import_(
             "withheld": done.withheld,
             "forgotten": done.forgotten,
             "lost": done.lost,
+            "unburied": done.unburied,
         }
         _print_json(answer, sys.stdout)
     elif not quiet:
@@ -142,6 +143,8 @@ def import_(
             sys.stdout.write(
                 f"{done.withheld} of them changed or left out, as they may show files that must not be stored\n"
             )
+    for line in done.unburied:
+        _warn(f"can come again here: {line}")
     for line in done.lost:
         _warn(f"not imported: {line}")
     if done.lost:

@@ -50,6 +50,10 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
         """Set the key of object ids if the store has no key yet. Return whether `secret` is the store's key now."""
         ...
 
+    def bury(self, tombstones: Iterable[Tombstone]) -> None:
+        """Record tombstones of erased texts. Every process on the store then reloads its sessions."""
+        ...
+
     def end_session(self, name: str) -> None:
         """Mark a session as ended by its user. Storing more of the session removes the mark."""
         ...
@@ -110,10 +114,6 @@ class ForgettingStore(WholeStore, Protocol):
 
     Rewrites belong to the same transaction as any other work within `exclusive`.
     """
-
-    def bury(self, tombstones: Iterable[Tombstone]) -> None:
-        """Record tombstones of erased texts. Every process on the store then reloads its sessions."""
-        ...
 
     def find_holders(self, finds: Callable[[str], Sequence[PrivateSpan]]) -> TextHolders:
         """Return what holds a text now. Others may write meanwhile."""

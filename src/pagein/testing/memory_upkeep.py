@@ -1,11 +1,12 @@
 """In-memory store with maintenance operations, for tests of export, import, check and collection."""
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pagein.model.codec import encode_entry
+from pagein.errors import StoreError
+from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.derived_versions import ARCHIVED, INDEXER
 from pagein.model.entries import Entry, EntryId
 from pagein.model.links import LastingLink
@@ -13,9 +14,11 @@ from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_inventory import JournalLine, KeptSession
-from pagein.model.text_removal import SessionGroup
+from pagein.model.text_removal import SessionGroup, Tombstone
 from pagein.model.versions import Version
 from pagein.model.writes import Write
+from pagein.policy.privacy.erased_texts import ErasedTexts
+from pagein.policy.privacy.erasure import EntryRedaction
 from pagein.testing.memory_journals import MemoryJournals
 
 
@@ -29,13 +32,40 @@ class MemoryUpkeep(MemoryJournals):
         self._places: dict[tuple[str, EntryId], int] = {}
         self._last_place = 0
         self._layers: dict[str, tuple[int, str]] = {}
+        self._tombstones: dict[Tombstone, int] = {}
 
     def secret(self) -> bytes:
         self._has_key = True
         return super().secret()
 
+    def put(self, content: bytes, name: ContentHash | None = None) -> ContentHash:
+        if self._erased().finds(content.decode("utf-8", "replace")):
+            raise StoreError("it holds a text that was ordered to be forgotten, and is not stored")
+        return super().put(content, name)
+
+    def bury(self, tombstones: Iterable[Tombstone]) -> None:
+        with self._change(self._tombstones):
+            self._tombstones |= dict.fromkeys(tombstones, self.forgettings() + 1)
+
+    def tombstones(self) -> tuple[Tombstone, ...]:
+        return tuple(self._tombstones)
+
+    def forgettings(self) -> int:
+        return max(self._tombstones.values(), default=0)
+
+    def _erased(self) -> ErasedTexts:
+        return ErasedTexts(self._secret, self.tombstones())
+
     def append(self, session: str, entries: Sequence[Entry]) -> int:
         with self._writer:
+            if self._tombstones:
+                erased = self._erased()
+                redaction = EntryRedaction(erased.key, erased.finds, {})
+                entries = [
+                    entry
+                    for one in entries
+                    if isinstance(entry := decode_entry(redaction.line(encode_entry(one))), Entry)
+                ]
             super().append(session, entries)
             self._ended.pop(session, None)
             for entry in entries:

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from pagein.errors import MissingBlob
+from pagein.errors import MissingBlob, StoreError
 from pagein.model.entries import Entry, NoteEntry, bridge
 from pagein.model.names import ContentHash
+from pagein.policy.privacy.erased_texts import tombstone
 from pagein.ports import WholeStore
 from pagein.store.exchange.exporter import export
 from pagein.store.exchange.import_state import ImportReport
 from pagein.store.exchange.importer import import_lines
 from pagein.testing.blob_store import an_object
+
+_BURIED = "the dove lands at nine o'clock"
 
 
 def export_all(store: WholeStore) -> list[bytes]:
@@ -138,6 +141,19 @@ class WholeStoreContract:
         assert store.secret() == b"k" * 32
         assert not store.adopt_secret(b"x" * 32)
         assert store.adopt_secret(b"k" * 32)
+
+    def test_a_buried_text_is_not_stored_again(self, store: WholeStore) -> None:
+        store.append("a", [note_entry("1")])
+        mark = tombstone(_BURIED, store.secret())
+        store.bury([mark])
+        assert store.tombstones() == (mark,)
+        assert store.forgettings() > 0
+        with pytest.raises(StoreError, match="ordered to be forgotten"):
+            store.put(f"so {_BURIED}".encode())
+        store.append("a", [note_entry("2", "1", f'{{"said":"so {_BURIED}"}}')])
+        assert _BURIED not in str(list(store.entries("a")))
+        store.bury([mark])
+        assert store.tombstones() == (mark,)
 
     def test_what_is_dropped_in_vain_is_back(self, store: WholeStore) -> None:
         name = store.put(b"body")

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.memory.told_journal import Journal
 
+from pagein import erasure
+from pagein.memory.indexer import Indexer
 from pagein.model.entries import Entry, MessageEntry, NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote
 from pagein.model.identifiers import uuid7
-from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.messages import FileAccess, Message, Text, ToolCall, ToolResult, Withheld
 from pagein.model.names import ContentHash
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
@@ -140,3 +143,75 @@ def test_measures_of_files_that_came_to_be_excluded_later_are_left_out() -> None
     notes = [NoteEntry.of(ReadMeasureNote("file", path, item=item)) for path in ("/w/id_rsa", "/w/a.txt")]
     redacted = [ExportRedaction().entry(Entry("x", None, note)).body for note in notes]
     assert redacted == [NoteEntry("withheld", "{}"), notes[1]]
+
+
+def test_a_call_without_a_forgotten_part_keeps_its_result(
+    store: SqliteUpkeep, fresh: SqliteUpkeep, tmp_path: Path
+) -> None:
+    store.append("one", talk("call", json.dumps({"command": f"echo {SECRET}; ls"}), "a.py"))
+    Indexer(store).catch_up()
+    assert erasure.forget_texts(store, (SECRET,), None, tmp_path / "log").left == []
+    import_all(fresh, export_all(store))
+    assert [*fresh.entries("one")] == [*store.entries("one")]
+    Indexer(fresh).catch_up()
+    assert fresh.content(next(one for one in fresh.log() if one.type == "toolcall")) == "a.py"
+    assert check_store(fresh).findings == []
+
+
+def test_a_call_without_a_part_is_private_where_it_names_an_excluded_file() -> None:
+    withheld = Withheld("0" * 32, 40, part=True)
+    calls = [ToolCall(name, "Bash", f'{{"command":"cat {name}"}}', withheld=withheld) for name in (".env", "a.py")]
+    entries = [Entry("1", None, MessageEntry(Message("assistant", tuple(calls))))]
+    entries.append(
+        Entry("2", "1", MessageEntry(Message("user", tuple(ToolResult(one.id, SECRET, "Bash") for one in calls))))
+    )
+    redaction = ExportRedaction()
+    body = [redaction.entry(entry) for entry in entries][1].body
+    assert isinstance(body, MessageEntry)
+    assert [block.text for block in body.message.blocks if isinstance(block, ToolResult)] == [WITHHELD, SECRET]
+
+
+def tell_of_excluded_files(store: SqliteUpkeep, name: str, arguments: dict[str, str], result: str) -> None:
+    """Tell of a call, and remove the journal: its versions stay, and no journal has them any more."""
+    journal = Journal(store, name)
+    journal.say(f"please, {name}")
+    tool, accesses = ("Edit", (FileAccess("edit", "/w/a.py"),)) if "old_string" in arguments else ("Bash", ())
+    call = ToolCall(f"toolu_{name}", tool, json.dumps(arguments), accesses)
+    journal.add(MessageEntry(Message("assistant", (call,))))
+    journal.add(MessageEntry(Message("user", (ToolResult(call.id, result, call.name),))))
+    Indexer(store).follow_all([name], 6_000.0)
+    store.drop_sessions([name])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "result"),
+    [
+        ({"command": "cat .env"}, SECRET),
+        ({"command": "grep -r PASS . --include=*.pem"}, SECRET),
+        ({"command": f"echo {SECRET} > .env"}, "ok"),
+    ],
+)
+@pytest.mark.parametrize("by", ["export", "import"])
+def test_calls_and_chats_of_removed_journals_do_not_show_excluded_files(
+    by: str,
+    arguments: dict[str, str],
+    result: str,
+    store: SqliteUpkeep,
+    fresh: SqliteUpkeep,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tell_of_excluded_files(store, "a", arguments, result)
+    code = {"file_path": "/w/a.py", "old_string": "x.key", "new_string": "y.key"}
+    tell_of_excluded_files(store, "b", code, "done")
+    if by == "import":  # as an earlier pagein exported
+        monkeypatch.setattr("pagein.store.exchange.exporter.may_show_withheld", lambda *_: False)
+    lines = export_all(store)
+    if by == "export":
+        assert SECRET not in b"".join(lines).decode()
+    import_all(fresh, lines)
+    assert not any(SECRET.encode() in fresh.get(name) for name in fresh.names())
+    assert SECRET not in str([*fresh.log()])
+    kept = {one.id for one in fresh.log()}
+    assert {one.id for one in store.log() if one.writer.session == "b"} <= kept
+    assert "toolu_a" not in kept
+    assert check_store(fresh).findings == []

@@ -66,7 +66,16 @@ class ErasedTexts:
 
     def finds(self, text: str) -> tuple[PrivateSpan, ...]:
         """Return the spans of forgotten texts in a text, in order, without overlap."""
-        return joined_spans((*self._anchored(text), *self._earlier.find(text))) if self.tombstones else ()
+        return joined_spans(self._spans(text))
+
+    def digests_in(self, text: str) -> set[str]:
+        """Return the digests of the forgotten texts in a text."""
+        return {digest_of(self.key, text[start:end]) for start, end in self._spans(text)}
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        if self.tombstones:
+            yield from self._anchored(text)
+            yield from self._earlier.find(text)
 
     def _anchored(self, text: str) -> Iterator[tuple[int, int]]:
         if not self._by_anchor:

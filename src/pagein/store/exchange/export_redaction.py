@@ -4,21 +4,26 @@ Stores never contain excluded files. But the list of excluded names may have gro
 a store. So the export leaves out results and arguments of calls that may show an excluded file, and every record of its reads.
 """
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.errors import BadName
+from pagein.errors import BadInput, BadName, StoreError
+from pagein.model.chats import ChatCall, turns_from_value
 from pagein.model.codec import decode_entry
 from pagein.model.entries import Entry, MessageEntry, NoteEntry
 from pagein.model.journal_notes import ExcludedReadNote
 from pagein.model.json_text import decode_json
-from pagein.model.messages import ToolCall
+from pagein.model.messages import FileAccess, Message, ToolCall
 from pagein.model.names import ContentHash
+from pagein.model.references import Reference
 from pagein.model.store_inventory import JournalLine
+from pagein.model.values import canonical
+from pagein.model.version_hash import value_of
 from pagein.model.versions import Version
 from pagein.policy.privacy.exclusions import SessionRedaction as Messages
-from pagein.policy.privacy.exclusions import is_excluded
+from pagein.policy.privacy.exclusions import is_excluded, may_show_excluded
 
 _PATH: Final = b"pathKey"
 
@@ -37,7 +42,7 @@ class ExportRedaction:
                 kept = self.said.of(message, self._private)
                 for block in kept.blocks:
                     if isinstance(block, ToolCall):
-                        (self._private.discard if block.withheld is None else self._private.add)(block.id)
+                        (self._private.add if may_show_excluded(block) else self._private.discard)(block.id)
                 return entry if kept is message else replace(entry, body=replace(entry.body, message=kept))
             case NoteEntry(data=data) if _hashes_of_excluded(data.encode("utf-8", "surrogatepass")):
                 return replace(entry, body=NoteEntry.of(ExcludedReadNote()))
@@ -66,6 +71,42 @@ def is_withheld(version: Version) -> bool:
     """Return whether a version belongs to a file that must not be stored."""
     path = version.metadata.get("path")
     return isinstance(path, str) and is_excluded(path)
+
+
+def may_show_withheld(version: Version, withheld: set[str], read: Callable[[ContentHash], bytes]) -> bool:
+    """Return whether a version is that of an excluded file, of a call that may show one, or of a chat with such a call.
+
+    withheld: ids of such objects, as far as known: calls come behind their files, chats behind their calls
+    read: returns the content with a hash
+    """
+    if version.id in withheld or is_withheld(version):
+        return True
+    with contextlib.suppress(StoreError, BadInput):
+        if version.type == "toolcall":
+            files = version.metadata.get("file_refs")
+            touched = [one for one in files if isinstance(one, Reference)] if isinstance(files, tuple) else []
+            return any(one.target in withheld for one in touched) or may_show_excluded(_call(version, touched, read))
+        if version.type == "chat":
+            pages = [name for field, name in version.additional.items() if field.partition(".")[0] == "turns"]
+            turns = [turn for page in pages for turn in turns_from_value(value_of(read(page)))]
+            steps = [step for turn in turns for step in turn.steps]
+            blocks = [block for step in steps if isinstance(step, Message) for block in step.blocks]
+            answered = {step.call_id: step.object.target for step in steps if isinstance(step, ChatCall)}
+            return not withheld.isdisjoint(answered.values()) or any(
+                isinstance(block, ToolCall)
+                and block.withheld is None
+                and block.id not in answered
+                and may_show_excluded(block)
+                for block in blocks
+            )
+    return False
+
+
+def _call(version: Version, touched: Iterable[Reference], read: Callable[[ContentHash], bytes]) -> ToolCall:
+    told = value_of(read(version.additional["args"])) if "args" in version.additional else ""
+    accesses = (FileAccess("edit" if one.relation in ("edit", "write") else "read", "") for one in touched)
+    arguments = told if isinstance(told, str) else canonical(told)
+    return ToolCall(version.id, str(version.metadata.get("tool")), arguments, tuple(accesses))
 
 
 def _hashes_of_excluded(data: bytes) -> set[ContentHash]:

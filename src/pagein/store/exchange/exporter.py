@@ -31,7 +31,12 @@ from pagein.model.store_inventory import OWN_JOURNAL, OWN_JOURNALS, KeptSession
 from pagein.model.versions import Version
 from pagein.ports import WholeStore
 from pagein.store.exchange.derived_objects import DerivedObjects, derived_objects
-from pagein.store.exchange.export_redaction import ExportRedaction, blobs_of_excluded, is_withheld
+from pagein.store.exchange.export_redaction import (
+    ExportRedaction,
+    blobs_of_excluded,
+    is_withheld,
+    may_show_withheld,
+)
 from pagein.store.exchange.import_bounds import LONGEST_LINE
 from pagein.store.upkeep.collection import hashes_in
 from pagein.store.upkeep.journal_check import leaf_of
@@ -85,13 +90,15 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
 
 def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
     yield {"type": "key", "key": store.secret().hex()}
-    derived = derived_objects(store, partial(_log, store))
-    withheld = _withheld_objects(store)
+    for one in sorted(store.tombstones()):
+        yield {"type": "tombstone", "digest": one.digest, "chars": one.chars, "beginning": one.beginning}
+    derived = derived_objects(store, partial(readable_log, store))
+    withheld = _withheld_objects(store, derived)
     hidden = _withheld_hashes(store, withheld, derived)
     done.withheld += sum(store.has(name) for name in hidden)
     blobs = _Blobs(store, hidden | derived.blobs | _shared_hashes(store, derived), done)
     of_versions = frozenset(
-        name for version in _log(store) if version.id not in derived.objects for name in version.contents
+        name for version in readable_log(store) if version.id not in derived.objects for name in version.contents
     )
     for name in sorted(store.names()):
         if name not in of_versions:
@@ -116,10 +123,10 @@ def _places(store: WholeStore) -> Iterator[int]:
 
 
 def _versions(
-    store: WholeStore, withheld: frozenset[str], derived: DerivedObjects, blobs: "_Blobs", done: ExportReport
+    store: WholeStore, withheld: set[str], derived: DerivedObjects, blobs: "_Blobs", done: ExportReport
 ) -> Iterator[Fields]:
     numbers: Counter[str] = Counter()
-    for version in _log(store, done):
+    for version in readable_log(store, done):
         if version.id in derived.objects:
             continue
         if version.id in withheld:
@@ -177,7 +184,7 @@ def _version_with_blobs(version: Version, blobs: _Blobs, done: ExportReport) -> 
         done.lost.append(f"version {version.number} of {version.id}: its content is lost")
 
 
-def _log(store: WholeStore, done: ExportReport | None = None, page: int = _PAGE) -> Iterator[Version]:
+def readable_log(store: WholeStore, done: ExportReport | None = None, page: int = _PAGE) -> Iterator[Version]:
     """Yield every readable version, oldest first.
 
     A damaged version makes its page unreadable; the page is then read version by version.
@@ -199,24 +206,22 @@ def _log(store: WholeStore, done: ExportReport | None = None, page: int = _PAGE)
         after, size = versions[-1].sequence, page
 
 
-def _withheld_objects(store: WholeStore) -> frozenset[str]:
-    """Return the ids of excluded files, and of the calls on excluded files."""
-    files = {version.id for version in _log(store) if is_withheld(version)}
-    calls = {version.id for version in _log(store) if not files.isdisjoint(_touched_files(version))} if files else set()
-    return frozenset(files | calls)
+def _withheld_objects(store: WholeStore, derived: DerivedObjects) -> set[str]:
+    """Return the ids of excluded files, and of calls that may show one and chats with such calls, as far as they are exported."""
+    withheld = {version.id for version in readable_log(store) if is_withheld(version)}
+    for version in readable_log(store):
+        chat = version.metadata.get("chat_ref")
+        told_in = chat.target if isinstance(chat, Reference) else version.id
+        if not {version.id, told_in} <= derived.objects and may_show_withheld(version, withheld, store.get):
+            withheld.add(version.id)
+    return withheld
 
 
-def _touched_files(version: Version) -> Iterator[str]:
-    touched = version.metadata.get("file_refs") if version.type == "toolcall" else None
-    if isinstance(touched, tuple):
-        yield from (one.target for one in touched if isinstance(one, Reference))
-
-
-def _withheld_hashes(store: WholeStore, withheld: frozenset[str], derived: DerivedObjects) -> set[ContentHash]:
+def _withheld_hashes(store: WholeStore, withheld: set[str], derived: DerivedObjects) -> set[ContentHash]:
     """Return the hashes of withheld content: content of excluded files without any other record."""
     hidden = blobs_of_excluded(store.journal_lines())
     others: set[ContentHash] = {stored.content for stored in store.paged_objects()}
-    for version in _log(store):
+    for version in readable_log(store):
         contents = {*version.additional.values(), *([version.content_hash] if version.content_hash else ())}
         if version.id in withheld:
             hidden |= contents
@@ -232,7 +237,7 @@ def _shared_hashes(store: WholeStore, derived: DerivedObjects) -> set[ContentHas
         return shared
     known = {name.hex: name for name in shared}
     needed = {stored.content for stored in store.paged_objects()}
-    for version in _log(store):
+    for version in readable_log(store):
         if version.id not in derived.objects:
             needed |= version.contents
     for line in store.journal_lines():

@@ -26,6 +26,7 @@ class ImportReport:
     withheld: records changed or left out by law 9
     forgotten: records rewritten without a text erased from this store
     lost: expected records that could not be taken from the source, in words
+    unburied: texts that were erased from the source, and can come again here, in words
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class ImportReport:
     withheld: int = 0
     forgotten: int = 0
     lost: list[str] = field(default_factory=list)
+    unburied: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

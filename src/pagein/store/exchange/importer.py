@@ -27,9 +27,10 @@ from pagein.model.version_hash import SealedDraft, decode_content, object_hash_o
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Write, WriteRefusal
 from pagein.ports import WholeStore
-from pagein.store.exchange.export_redaction import hashes_of_excluded, is_withheld
+from pagein.store.exchange.export_redaction import hashes_of_excluded, may_show_withheld
 from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, record_kind
 from pagein.store.exchange.import_bounds import chars_of, count, following_request, moment, record, text
+from pagein.store.exchange.import_key import ImportKey
 from pagein.store.exchange.import_state import NO_EXPORT, ImportedSession, ImportReport, KnownHistory
 
 _BATCH: Final = 500
@@ -84,9 +85,11 @@ class _ImportReader:
         self._store = store
         self._names = {one.name for one in store.sessions()}
         self._digest = hashlib.sha256()
+        self._key = ImportKey(store, self.done)
         self.begun = False
         self._records: Mapping[str, Record] = {
-            "key": self._key,
+            "key": self._key.take,
+            "tombstone": self._key.take_tombstone,
             "blob": self._blob,
             "version": self._version,
             "object": self._object,
@@ -127,7 +130,7 @@ class _ImportReader:
         return str(kind)
 
     def finish(self) -> None:
-        """Store pending records, and drop withheld content, after the last line."""
+        """Store pending records and tombstones, and drop withheld content, after the last line."""
         self._put_waiting()
         self._close_session()
         # stored before the journal showed that it must be withheld; content needed by other records stays
@@ -135,6 +138,7 @@ class _ImportReader:
         if hidden:
             self.done.withheld += len(hidden)
             self._store.drop_blobs(sorted(hidden))
+        self._key.bury()
 
     def _begin(self, fields: Fields) -> None:
         if fields.get("pagein") != HEADER:
@@ -171,16 +175,7 @@ class _ImportReader:
             raise BadInput(f"this {kind} stands above already; each is written once")
         self._seen.add((kind, name))
 
-    # --- one method for each type of record ---
-
-    def _key(self, fields: Fields) -> None:
-        if self._seen:
-            raise BadInput("the key stands before everything else, and once")
-        self._seen.add(("key", ""))
-        key = bytes.fromhex(text(fields["key"]))
-        if len(key) != 32:  # noqa: PLR2004 -- the contract of `BlobStore.secret`
-            raise BadInput("a key has 32 bytes")
-        self._store.adopt_secret(key)
+    # --- one method for each other type of record ---
 
     def _blob(self, fields: Fields) -> None:
         name = ContentHash.parse(text(fields["hash"]))
@@ -211,6 +206,9 @@ class _ImportReader:
         if name in self._private:  # another record has the same content
             self._waiting[name] = self._private.pop(name)
         return self._waiting[name] if name in self._waiting else self._store.get(name)
+
+    def _look(self, name: ContentHash) -> bytes:
+        return self._private.get(name) or self._waiting.get(name) or self._store.get(name)
 
     def _withhold(self, version: Version) -> None:
         """Leave out a version of an excluded file, and its content unless another record needs the content."""
@@ -247,7 +245,7 @@ class _ImportReader:
                 f"version {number} stands behind version {history.told} of its object; they count up by one, from 1"
             )
         history.told = number
-        if is_withheld(version) or version.id in self._excluded:
+        if may_show_withheld(version, self._excluded, self._look):
             self._excluded.add(version.id)
             self._withhold(version)
         else:
