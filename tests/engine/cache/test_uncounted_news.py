@@ -1,4 +1,4 @@
-"""News with an image or a document: no estimate counts their tokens, so no hour in the cache is bought for them."""
+"""News with an image or a document: no estimate can tell their tokens, so no hour in the cache is bought for them."""
 
 import json
 from typing import Any

@@ -113,7 +113,7 @@ class Moment:
     floor: tokens of the prompt prefix.
     scale: real tokens per estimated token, from the provider's report.
     blocks: content blocks beyond the last request.
-    uncounted: whether an image, a document or another block is among them whose tokens no estimate counts.
+    uncounted: whether an image, a document or another block is among them whose tokens no estimate can tell.
     """
 
     now: float | None
