@@ -40,7 +40,7 @@ def test_an_order_is_stored_with_its_entry(tmp_path: Path) -> None:
     index(store, 1, "text", 10.0)
     done = give_order(store, ObjectNameNote(object_number(1), "plan"), 20.0)
     assert isinstance(done, Written)
-    assert (done.version.nickname, done.version.at, done.version.writer) == ("plan", 20.0, Writer("client", "name"))
+    assert (done.version.nickname, done.version.at, done.version.writer) == ("plan", 10.0, Writer("client", "name"))
     assert store.content(done.version) == "text"
     [entry] = orders_in(store)
     assert (entry.at, entry.parent) == (20.0, None)

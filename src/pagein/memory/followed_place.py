@@ -6,7 +6,7 @@ from pagein.ports import LayerStore
 
 LAYER: Final = "memory"
 """Name under which the store keeps the place of the last entry that the objects follow."""
-FORM: Final = "7"
+FORM: Final = "8"
 """Version of the objects' form. Objects of another form are made again."""
 OPEN_CHATS: Final = "memory.open"
 """Name under which the store keeps the sessions with steps that no version of a chat has."""

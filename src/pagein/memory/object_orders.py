@@ -5,7 +5,8 @@ Rules of this file
 1. An order is an entry of the journal `ORDERS`, stored in the transaction that stores the object's new version.
 2. Carried out again from the journal, at its place in it, an order gives the same version. So objects that were dropped and made
    again have the names and views that people gave.
-3. The version of an order has the content of the latest version by time, and the time of the order.
+3. The version of an order has the content and the time of the latest version by time: what its session recorded before the order
+   may be taken in after it, and is newer.
 """
 
 from collections.abc import Callable
@@ -76,8 +77,8 @@ def carry_out(store: OrderedStore, entry: Entry) -> Outcome | None:
         told = {} if is_erased else {"long_summary": order.long, "short_summary": order.short}
         metadata = {**draft.metadata, "summarised_turns": order.turns}
         draft, reason = replace(draft, metadata=metadata, additional={**draft.additional, **told}), SUMMARY
-    at = max(entry.at or 0.0, latest[0].at)  # it is the latest from here on
-    # the content is still what that session wrote, and is found with it
+    # the content is still what that session wrote then, and is found with it; what it wrote later may be taken in later, and is newer
+    at = latest[0].at
     writer = Writer("client", reason, latest[0].writer.session)
     return store.write(Write(f"{ORDERS}:{entry.id}", draft, at, writer=writer))
 
