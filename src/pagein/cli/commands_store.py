@@ -5,6 +5,8 @@ Heavy imports are inside the commands, as in `cli`.
 
 import contextlib
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
@@ -140,7 +142,7 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     since: Since = None,
     until: Until = None,
     within: Annotated[
-        list[str] | None, typer.Option("--in", metavar="ID", help="Only in this object; may be given several times.")
+        list[str] | None, typer.Option("--in", metavar="NAME", help="Only in this object; may be given several times.")
     ] = None,
     field: Annotated[
         list[str] | None,
@@ -212,7 +214,6 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
         chat=chat,
         since=moment(since),
         until=moment(until),
-        ids=frozenset(within or ()),
         fields=frozenset(field or ()),
         versions=versions,
         limit=limit,
@@ -223,7 +224,9 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     )
 
     def work(archive: "Archive") -> None:
-        answer = commands.search(archive.search, asked)
+        meant = partial(commands.id_named, archive.objects, paths=file_paths)
+        named = replace(asked, chat=None if chat is None else meant(chat), ids=frozenset(map(meant, within or ())))
+        answer = commands.search(archive.search, named)
         if not as_json:
             _tell_missing_types(archive, types, answer["hits"])
         print_answer(answer, show_hits, as_json=as_json)

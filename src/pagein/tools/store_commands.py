@@ -110,6 +110,14 @@ def _lies_at(version: Version, path: str) -> bool:
     return isinstance(where, str) and path_matches(path, where)
 
 
+def id_named(store: ObjectStore, name: str, paths: Paths = as_given) -> str:
+    """Return the id of the object with a name or an abbreviation; the name itself if no object has it. Raises BadInput for several."""
+    try:
+        return find_object(store, name, paths).id
+    except NotRecallable:
+        return name
+
+
 def search(search_: Callable[[Search], Results], asked: Search) -> Answer:
     """Return a page of hits. Shape: `{"hits": [...], "next", "timed_out", "looked_into", "unsearched": [...]}`."""
     results = search_(asked)
