@@ -5,12 +5,14 @@ Rules of this file
 1. A session is removed only if it was announced at least `GRACE` before, and was not used since.
 2. Announcements are entries of the journal `RETENTION`, so that every process and every command knows them.
 3. The objects of a session are made before its journal is removed.
-4. Sessions that this process may hold open, because they were used since it began, stay, and so do their announcements by others.
+4. Sessions that this process may hold open, because they were used since it began, stay.
+5. Gateways of one store may have different settings. Each removes what is due by its own, and leaves the announcements of the others
+   until they lapse. An announcement lapses if nobody carries it out: its gateway is gone, or has other settings now.
 """
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +20,7 @@ from pagein.engine.log.journal import entry_name
 from pagein.memory.indexer import Indexer
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.journal_notes import OtherNote
+from pagein.model.store_inventory import KeptSession
 from pagein.ports import JournalStore, WholeStore
 from pagein.store.upkeep.collection import DAY, Retention, collect, ended_sessions, plan
 
@@ -27,6 +30,8 @@ GRACE: Final = DAY
 """Seconds from the announcement of a removal to the removal."""
 IDLE: Final = 7 * DAY
 """Seconds without use after which a session counts as ended for a quota."""
+LAPSE: Final = 7 * DAY
+"""Seconds from the earliest removal after which an announcement lapses, except for a gateway that would remove the session itself."""
 _SECOND: Final = 1.0
 """What the time of the last use may lack: it is a whole number of seconds."""
 _KIND: Final = "retention.announced"
@@ -101,12 +106,16 @@ def apply_retention(
     if quota is not None:
         idle = min(idle, IDLE)
     retention = Retention(idle=idle, keep=keep, quota=quota)
-    ended = ended_sessions(store, retention, now)
-    used = {one.name: one.touched + _SECOND for one in ended if one.touched is not None}
-    due = [name for name, last in used.items() if last <= began]  # another gateway may remove the rest
+    ended = _last_uses(ended_sessions(store, retention, now))
+    due = [name for name, last in ended.items() if last <= began]  # another gateway may remove the rest
     known = announcement(store).sessions
+    used = ended if known.keys() <= ended.keys() else _last_uses(store.sessions())
     # an announcement made before the session was used again counts no more
-    counting = {name: at for name, at in known.items() if name in used and used[name] <= at - GRACE}
+    counting = {
+        name: at
+        for name, at in known.items()
+        if name in used and used[name] <= at - GRACE and (name in ended or now < at + LAPSE)
+    }
     told = dict.fromkeys(due, now + GRACE) | counting
     fresh = tuple(sorted(told.keys() - counting.keys()))
     ripe = frozenset(name for name in due if told[name] <= now)
@@ -119,6 +128,10 @@ def apply_retention(
     if left != known:
         _announce(store, left, now)
     return RetentionNews(fresh, removed, 0 if planned is None else planned.freed)
+
+
+def _last_uses(sessions: Iterable[KeptSession]) -> dict[str, float]:
+    return {one.name: one.touched + _SECOND for one in sessions if one.touched is not None}
 
 
 def _announce(store: WholeStore, sessions: Mapping[str, float], now: float) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,10 @@ from pagein.model.identifiers import uuid7
 from pagein.model.store_inventory import JournalLine
 from pagein.model.versions import Draft
 from pagein.model.writes import Query, Write
-from pagein.retention import GRACE, RETENTION, RetentionNews, announcement, apply_retention
+from pagein.retention import GRACE, LAPSE, RETENTION, RetentionNews, announcement, apply_retention
 from pagein.store.upkeep import collection
 from pagein.store.upkeep.collection import DAY, Retention
+from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.upkeep_contract import note_entry
 from pagein.upkeep import check_store, garbage, reindex
@@ -35,6 +37,7 @@ from pagein.wiring import layers_of
 
 NOW = time.time() + 3600
 KEEP = 30 * DAY
+_SCHEMAS = count()
 
 
 @pytest.fixture
@@ -90,6 +93,7 @@ def test_a_session_that_is_used_again_stays_and_is_announced_again(store: Sqlite
     touched(store, "old", 31)
     apply_retention(store, KEEP, NOW, NOW)
     store.append("old", [note_entry("b", "a")])
+    touched(store, "old", -0.1)
     assert apply_retention(store, KEEP, NOW + GRACE, NOW) == RetentionNews()
     assert names(store) == {"old"}
     later = NOW + 40 * DAY
@@ -112,6 +116,66 @@ def test_a_gateway_leaves_the_announcements_of_others(store: SqliteUpkeep) -> No
     assert apply_retention(store, KEEP, NOW, NOW).announced == ("old",)
     assert apply_retention(store, KEEP, NOW + GRACE, began) == RetentionNews()
     assert apply_retention(store, KEEP, NOW + GRACE, NOW).removed == ("old",)
+
+
+def _open_upkeep(kind: str, request: pytest.FixtureRequest, folder: Path) -> SqliteUpkeep | PostgresUpkeep:
+    if kind == "postgres":
+        return PostgresUpkeep(request.getfixturevalue("postgres"), f"retention_{next(_SCHEMAS)}")
+    return SqliteUpkeep(folder / "both.pagein")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_gateways_of_different_retention_leave_each_others_announcements(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Before, the one with the longer retention dropped what the other announced, which began anew each time."""
+    with closing(_open_upkeep(kind, request, tmp_path)) as store:
+        store.append("old", [note_entry("a")])
+        now = NOW + 31 * DAY
+        assert apply_retention(store, KEEP, now, now).announced == ("old",)
+        for hours in range(24):
+            at = now + hours * 3600
+            assert apply_retention(store, 2 * KEEP, at, now) == RetentionNews()
+            assert apply_retention(store, None, at, now, 10**9) == RetentionNews()
+            assert apply_retention(store, KEEP, at, now) == RetentionNews()
+        assert apply_retention(store, 2 * KEEP, now + GRACE, now).removed == ()
+        assert apply_retention(store, KEEP, now + GRACE, now).removed == ("old",)
+        assert announcement(store).sessions == {}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_an_announcement_that_nobody_carries_out_lapses(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with closing(_open_upkeep(kind, request, tmp_path)) as store:
+        store.append("old", [note_entry("a")])
+        now = NOW + 31 * DAY
+        apply_retention(store, KEEP, now, now)
+        lapse = now + GRACE + LAPSE
+        for at in (lapse - 1, lapse):
+            assert announcement(store).sessions == {"old": now + GRACE}
+            assert apply_retention(store, 2 * KEEP, at, now) == RetentionNews()
+        assert announcement(store).sessions == {}
+        late = NOW + 61 * DAY
+        assert apply_retention(store, 2 * KEEP, late, now).announced == ("old",)
+        assert apply_retention(store, 2 * KEEP, late + GRACE, now).removed == ("old",)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_collection_leaves_announcements_and_takes_along_those_of_what_it_removes(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with closing(_open_upkeep(kind, request, tmp_path)) as store:
+        for name in ("ended", "old"):
+            store.append(name, [note_entry("a")])
+        now = NOW + 31 * DAY
+        apply_retention(store, KEEP, now, now)
+        store.end_session("ended")
+        done = garbage(store, Retention(idle=90 * DAY, keep=0.0), now, apply=True)
+        assert [one.name for one in done.sessions] == ["ended"]
+        assert apply_retention(store, 2 * KEEP, now, now) == RetentionNews()
+        assert announcement(store).sessions == {"old": now + GRACE}
+        assert apply_retention(store, KEEP, now + GRACE, now).removed == ("old",)
 
 
 def test_a_use_in_the_second_of_an_announcement_counts(store: SqliteUpkeep) -> None:
