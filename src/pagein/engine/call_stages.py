@@ -272,10 +272,8 @@ class CallStages:
 
     def _split(self, call: RequestCall) -> RequestCall:
         """Return the call with the block behind which the short TTL begins, if its request gets both TTLs."""
-        terms = call.terms
-        if terms is None or not terms.exposable or call.shown_once is not None or call.is_pooled or call.changes:
-            return call
-        if call.opened is not None:  # stubs of results that were shown once are news in front of the answer
+        terms, is_plain = call.terms, call.opened is None and call.shown_once is None
+        if terms is None or not terms.exposable or not is_plain or call.is_pooled or call.changes:
             return call
         share = terms.exposable / terms.behind if terms.behind > 0 else 0.0
         split = cache_breakpoints.place_to_split(call.made.request(call.pending.envelope), share)
@@ -387,8 +385,6 @@ class CallStages:
             return found
         pending = call.pending
         found = economics_for(pending.head.model, pending.envelope.fields, pending.script, call.asked_at)
-        if found is not None and found.at_marks:
-            found = replace(found, marks_front=cache_inputs.marks_front(pending.theirs.fields, pending.script))
         if terms is not None and found is not None:
             found = cache_ttl.economics(found, terms)
         if found is not None and pending.lasting is not None and not pending.facts.documented:

@@ -343,7 +343,10 @@ def economics_for(model: str, fields: Mapping[str, bytes], script: Transcript, a
     None for a model without a price.
     """
     day = None if at is None else datetime.fromtimestamp(at, UTC).date()
-    return _economics(model, day, asks_long(fields, script)) if model else None
+    found = _economics(model, day, asks_long(fields, script)) if model else None
+    if found is None or not found.at_marks or marks_front(fields, script):
+        return found
+    return replace(found, marks_front=False)
 
 
 def prices_without_cache(model: str, at: float | None, caching: CacheUse, *, front: bool = False) -> Economics | None:
