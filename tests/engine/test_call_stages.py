@@ -44,8 +44,8 @@ SENDING = ("lay_out_window", "splice_changes", "place_breakpoints", "validate_re
 # The places of messages have a module (`engine.message_index`): a module, 2 calls. The session is asked whether its journal was removed,
 # and the store whether it has the last entry (`engine.session`): a module, 2 calls.
 # A request waits for the report of the answer that it brings back (`engine.expected_reports`): a module, 2 calls.
-# Tokens of prompts have a module (`engine.log.prompt_tokens`), 2 calls.
-OF_ANY_CLIENT = (47, 160)
+# Tokens of prompts have a module (`engine.log.prompt_tokens`): a module, 3 calls.
+OF_ANY_CLIENT = (47, 161)
 OF_A_KNOWN_CLIENT = (67, 342)
 
 
