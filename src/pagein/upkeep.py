@@ -35,7 +35,7 @@ from pagein.store.exchange.rlm_exchange import import_rlm, records_of
 from pagein.store.exchange.rlm_format import LOG, append, load_store, session_folder
 from pagein.store.exchange.salvage_import import import_salvage
 from pagein.store.sqlite.sqlite_database import is_outdated
-from pagein.store.upkeep.collection import CollectionPlan, Retention, collect, drop_unneeded, plan
+from pagein.store.upkeep.collection import CollectionPlan, Retention, collect, drop_unneeded, measured, plan
 from pagein.store.upkeep.file_swap import DAMAGED, alone, exchange
 from pagein.store.upkeep.journal_check import check_journals
 from pagein.store.upkeep.rebuild import rebuilt, rows_in
@@ -298,7 +298,7 @@ def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool)
     while store.bundle_more(rest=True):
         pass
     store.shrink()
-    return done
+    return measured(store, done)
 
 
 def _rlm_folder(path: Path) -> Path | None:

@@ -37,7 +37,7 @@ def test_gc_without_apply_shows_its_plan_and_deletes_nothing(run: Run) -> None:
         status, out, err = run("gc", "--end", "old\x1b[31m", "--older-than", "0d")
         assert (status, err) == (0, "pagein: session old?[31m has ended\n")
         assert "session  old?[31m  unused for 0 days, " in out
-        assert "would delete 1 session, 0 objects and 2 blobs, at most about " in out
+        assert "would delete 1 session, 0 objects and 2 blobs, which take " in out
         assert out.endswith("--apply does it\n")
 
 
@@ -53,6 +53,23 @@ def test_gc_with_apply_deletes_ended_sessions(run: Run) -> None:
     status, out, _ = run("gc", "--json")
     assert (json.loads(out)["sessions"], json.loads(out)["blobs"]) == ([], 0)
     assert run("check", "-q")[0] == 0
+
+
+def test_gc_tells_how_much_smaller_the_store_became_where_nothing_is_deleted(run: Run, tmp_path: Path) -> None:
+    run("gc", "--apply")
+    store = SqliteUpkeep(tmp_path / "one.pagein")
+    same = " ".join(f"{number * number:x}" for number in range(400))
+    said = [json.dumps({"said": f"{number} {same}"}) for number in range(300)]
+    store.append("long", [note_entry(f"e{at}", f"e{at - 1}" if at else None, one) for at, one in enumerate(said)])
+    store.close()
+    planned = json.loads(run("gc", "--json")[1])
+    assert (planned["sessions"], planned["blobs"], planned["bytes"], planned["bytes_after"]) == ([], 0, 0, None)
+    done = json.loads(run("gc", "--apply", "--json")[1])
+    assert (done["sessions"], done["blobs"]) == ([], 0)
+    assert done["bytes_before"] == planned["bytes_before"]
+    assert done["bytes"] == done["bytes_before"] - done["bytes_after"] > 0
+    out = run("gc", "--apply")[1]
+    assert out.endswith(f"take {done['bytes_after']:,} bytes, {done['bytes_after']:,} before\n")
 
 
 @pytest.mark.parametrize(("idle", "count"), [("0h", 2), ("30d", 0), ("1w", 0)])

@@ -281,12 +281,13 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
         sys.stdout.write(f"and {len(planned.sessions) - _SHOWN} more sessions\n")
     sessions, objects, blobs = (len(one) for one in (planned.sessions, planned.objects, planned.blobs))
     what = f"{plural(sessions, 'session')}, {plural(objects, 'object')} and {plural(blobs, 'blob')}"
-    # a plan cannot know how much larger contents get that were compressed against a removed journal
-    amount = f"{'' if apply else 'at most '}about {planned.freed:,} of {planned.size:,} bytes of journals and contents"
-    if apply:
-        sys.stdout.write(f"deleted {what}, {amount}\n")
+    if planned.after is None:  # nobody can know before how much room the rest takes then
+        takes = f"{planned.freed:,} of {planned.size:,} bytes of journals and contents"
+        sys.stdout.write(f"would delete {what}, which take {takes}; --apply does it\n")
     else:
-        sys.stdout.write(f"would delete {what}, {amount}; --apply does it\n")
+        sys.stdout.write(
+            f"deleted {what}; journals and contents take {planned.after:,} bytes, {planned.size:,} before\n"
+        )
 
 
 def _end(opened: "WholeStore", names: list[str] | tuple[str, ...]) -> None:
@@ -309,6 +310,7 @@ def _plan_json(planned: "CollectionPlan") -> dict[str, Any]:
         "blobs": len(planned.blobs),
         "bytes": planned.freed,
         "bytes_before": planned.size,
+        "bytes_after": planned.after,
     }
 
 

@@ -51,7 +51,8 @@ class Retention:
 class CollectionPlan:
     """Removable content.
 
-    freed: approximate number of bytes to be freed, of `size` stored bytes
+    freed: bytes that it takes, of `size` stored bytes; once it is deleted, by how much the store became smaller
+    after: stored bytes after the deletion; None before
     place, version: ends of the journals and of the versions that were read for the plan
     forgettings: how often a text was forgotten before the plan
     reasons: why each session is removed, in words
@@ -66,6 +67,7 @@ class CollectionPlan:
     version: int = 0
     forgettings: int = 0
     reasons: tuple[str, ...] = ()
+    after: int | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -205,10 +207,15 @@ def _carried_out(
     objects: frozenset[ObjectId],
     blobs: frozenset[ContentHash],
 ) -> CollectionPlan:
-    """Return the deleted content. Bytes that other processes wrote meanwhile lower the figure `freed`."""
-    freed = max(0, planned.size - _size(store.blob_sizes(), store.sessions()))
     reasons = planned.reasons[: len(removed)]
-    return replace(planned, sessions=tuple(removed), objects=objects, blobs=blobs, freed=freed, reasons=reasons)
+    done = replace(planned, sessions=tuple(removed), objects=objects, blobs=blobs, reasons=reasons)
+    return measured(store, done)
+
+
+def measured(store: WholeStore, done: CollectionPlan) -> CollectionPlan:
+    """Return the deleted content with what the store takes now. Bytes that others wrote meanwhile lower the figure `freed`."""
+    after = _size(store.blob_sizes(), store.sessions())
+    return replace(done, freed=max(0, done.size - after), after=after)
 
 
 def drop_unneeded(store: WholeStore) -> int:
