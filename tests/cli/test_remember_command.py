@@ -10,12 +10,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import typer
 from tests.cli.conftest import Ran
 from tests.past_sessions.conftest import FIXTURES, Pi, entries, texts
+from typer.testing import CliRunner
 
+from pagein.cli import commands_remember
+from pagein.memory.followed_place import is_followed
+from pagein.model.writes import EVERYTHING
 from pagein.store.sqlite.sqlite_store import SqliteStore
 
 Run = Callable[..., Ran]
@@ -50,11 +56,40 @@ def test_json_is_one_object_with_every_figure(run: Run, tmp_path: Path) -> None:
     done = run("remember", FIXTURES / "codex.jsonl", FIXTURES / "torn.jsonl", "--store", tmp_path / "s", "--json")
     answer = json.loads(done.out)
     assert set(answer) == {
-        "new", "grown", "messages", "agents", "files", "known_files", "bytes", "seconds", "unknown_lines", "skipped",
-        "failed", "store", "dry_run",
+        "new", "grown", "messages", "agents", "files", "known_files", "bytes", "seconds", "object_seconds", "unknown_lines",
+        "skipped", "failed", "store", "dry_run",
     }  # fmt: skip
     assert answer["agents"]["codex"] == 1
     assert answer["bytes"] == sum((FIXTURES / name).stat().st_size for name in ("codex.jsonl", "torn.jsonl"))
+
+
+def test_the_objects_are_made_at_once_and_the_first_question_finds_them(run: Run, tmp_path: Path) -> None:
+    store = tmp_path / "s.pagein"
+    done = run("remember", FIXTURES / "claude-code.jsonl", "--store", store)
+    assert "objects made in " in done.out
+    with closing(SqliteStore(store)) as opened:
+        assert is_followed(opened)
+        assert {one.type for one in opened.objects(EVERYTHING)} >= {"session", "chat", "user", "toolcall", "file"}
+
+
+def test_ctrl_c_while_objects_are_made_tells_what_was_remembered(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    app, store = typer.Typer(), tmp_path / "s.pagein"
+    commands_remember.add_to(app)
+    with monkeypatch.context() as patched:
+        patched.setattr("pagein.archive.catch_up", interrupt)
+        done = CliRunner().invoke(app, [str(FIXTURES / "claude-code.jsonl"), "--store", str(store)])
+    assert done.exit_code != 0
+    assert "remembered 2 sessions, 21 messages" in done.stdout
+    assert "objects made" not in done.stdout
+    assert "what was remembered stays" in done.stderr
+    assert "objects made in " in run("remember", FIXTURES / "codex.jsonl", "--store", store).out
+    with closing(SqliteStore(store)) as opened:
+        assert is_followed(opened)
 
 
 def test_a_bad_path_is_named_the_others_are_taken_and_the_status_says_so(run: Run, tmp_path: Path) -> None:

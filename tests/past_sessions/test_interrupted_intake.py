@@ -115,7 +115,9 @@ def test_two_at_once_take_nothing_twice(recorded: Path, place: Path) -> None:
     both = [started(recorded, place) for _ in range(2)]
     for process in both:
         _, told = process.communicate(timeout=120)
-        assert (process.returncode, told) == (0, b"")
+        assert process.returncode == 0
+        # one makes the objects, and the other may have waited for it in vain
+        assert told == b"" or told.startswith(b"pagein: not all objects are made yet, the next question makes them")
     assert_whole(recorded, place)
 
 

@@ -6,7 +6,9 @@ Exit status: 0; 1 if a file could not be read or is damaged; 2 as in `cli`. Heav
 
 import os
 import sys
+import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,14 +80,13 @@ def remember(  # noqa: PLR0913 - a command has as many options as it has
             if not paths:
                 _ask(looking, yes=yes or dry_run, quiet=quiet or as_json)
             if dry_run:
-                report = _take(looking, paths, quiet=quiet)
-                _print(report, place, as_json=as_json, quiet=quiet, dry_run=True)
+                _tell(_take(looking, paths, quiet=quiet), place, as_json=as_json, quiet=quiet, dry_run=True)
                 return
     with wiring.open_intake(store, workspace=workspace, jobs=jobs) as intake:
-        report = _take(intake, paths, quiet=quiet)
-        _print(report, place, as_json=as_json, quiet=quiet, is_last=not watch)
+        made = partial(_make_objects, store, workspace, quiet=quiet)
+        _tell(_take(intake, paths, quiet=quiet), place, made, as_json=as_json, quiet=quiet, is_last=not watch)
         if watch:
-            _watch(intake, paths, lambda one: _print(one, place, as_json=as_json, quiet=quiet, is_last=False))
+            _watch(intake, paths, lambda one: _tell(one, place, made, as_json=as_json, quiet=quiet, is_last=False))
 
 
 def _is_missing(path: Path) -> bool:
@@ -103,6 +104,26 @@ def _take(intake: "Intake", paths: "Sequence[Path] | None", *, quiet: bool) -> "
 
     with progress_bar(console(error=True), wanted=not quiet, doing="remembering") as progress:
         return intake.remember(paths or _own_files(), progress, named=bool(paths))
+
+
+def _make_objects(store: str | None, workspace: Path, *, quiet: bool) -> float | None:
+    """Make the objects of the remembered sessions, so that the first question finds them. Return the seconds; None if interrupted."""
+    from pagein.archive import catch_up, open_archive
+    from pagein.ui.progress import step_bar
+
+    began = time.monotonic()
+    try:
+        with (
+            open_archive(store, workspace=workspace) as archive,
+            step_bar(console(error=True), "making objects") as tell,
+        ):
+            behind = catch_up(archive, None if quiet else tell)
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped; what was remembered stays, and the next question makes the other objects\n")
+        return None
+    if behind:
+        sys.stderr.write(f"pagein: not all objects are made yet, the next question makes them: {behind}\n")
+    return time.monotonic() - began
 
 
 def _watch(intake: "Intake", paths: "Sequence[Path] | None", tell: "Callable[[RememberReport], None]") -> None:
@@ -164,16 +185,20 @@ def _ask(intake: "Intake", *, yes: bool, quiet: bool) -> None:
         raise KeyboardInterrupt from None
 
 
-def _print(
+def _tell(
     report: "RememberReport",
     place: str,
+    make: "Callable[[], float | None] | None" = None,
     *,
     as_json: bool,
     quiet: bool,
     dry_run: bool = False,
     is_last: bool = True,
 ) -> None:
-    answer = _answer(report, place, dry_run=dry_run)
+    """Make the objects, and print the report. Raises KeyboardInterrupt where the user has interrupted the making."""
+    is_there = report.new or report.grown or report.known  # otherwise the store may be missing
+    made = None if make is None or not is_there else make()
+    answer = _answer(report, place, made, dry_run=dry_run)
     with catch_full_disk():
         if as_json:
             import json
@@ -186,11 +211,13 @@ def _print(
             if not quiet:
                 show_remembered(console(), answer)
             show_remarks(console(error=True), answer)
+    if make is not None and is_there and made is None:
+        raise KeyboardInterrupt
     if report.failed and is_last:
         raise typer.Exit(_WRONG)
 
 
-def _answer(report: "RememberReport", place: str, *, dry_run: bool) -> dict[str, Any]:
+def _answer(report: "RememberReport", place: str, made: float | None, *, dry_run: bool) -> dict[str, Any]:
     return {
         "new": report.new,
         "grown": report.grown,
@@ -200,6 +227,7 @@ def _answer(report: "RememberReport", place: str, *, dry_run: bool) -> dict[str,
         "known_files": report.known,
         "bytes": report.size,
         "seconds": round(report.seconds, 3),
+        "object_seconds": None if made is None else round(made, 3),
         "unknown_lines": report.unknown,
         "skipped": [asdict(one) for one in report.skipped],
         "failed": [asdict(one) for one in report.failed],

@@ -57,6 +57,8 @@ def _taken(answer: Answer) -> Iterator[str]:
     yield f"{verb} {' and '.join(parts)}, {plural(answer['messages'], 'message')}: {_agents(answer)}"
     speed = f", {amount(answer['bytes'] / answer['seconds'])}B/s" if answer["seconds"] else ""
     yield f"{plural(answer['files'], 'file')} read, {amount(answer['bytes'])}B in {answer['seconds']:.1f} s{speed}; {answer['known_files']:,} known already"
+    if answer["object_seconds"] is not None:
+        yield f"objects made in {answer['object_seconds']:.1f} s"
     if answer["unknown_lines"]:
         yield f"{plural(answer['unknown_lines'], 'line')} of kinds that this version does not know; a newer pagein may"
     if not is_trial:
