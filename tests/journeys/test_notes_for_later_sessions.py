@@ -49,7 +49,9 @@ def test_a_later_session_finds_what_an_earlier_one_was_told_to_note(tmp_path: Pa
 def test_by_default_no_request_is_longer_for_it(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
-        # long enough that pagein's tools do not wait
-        CodingClient(url, tmp_path / "work", "one").asks("Hello. " * 4_000, [{"text": "Hello."}])
+        # the prompt prefix is long enough that pagein's tools do not wait
+        CodingClient(url, tmp_path / "work", "one", rules="Write plain code. " * 500).asks(
+            "Hello.", [{"text": "Hello."}]
+        )
     assert NOTES not in json.dumps(provider.requests[0].body)
     assert "search" in told(provider.requests[0].body)

@@ -272,7 +272,7 @@ USUAL: Final = ResidencyRules(
             "file of an older task",
             "a read of a file, not edited since, from before the user's last message",
             "file read",
-            Age("after_task", 12, balanced=6, thrifty=4),
+            Age("after_task", 12, balanced=7, thrifty=4),
             clock="touched",
             only="older task",
             why="it belongs to an older task",

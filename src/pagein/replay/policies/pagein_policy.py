@@ -20,7 +20,7 @@ from pagein.engine.prepared_request import Gate, WindowRequest
 from pagein.errors import CallerError, StoreError
 from pagein.model.bill import Why
 from pagein.model.entries import InsertEntry, NoteEntry, PagedOut, RequestSent
-from pagein.model.journal_notes import ClientNote, ShownOnceNote, UsageNote
+from pagein.model.journal_notes import BreakpointChoice, ClientNote, ShownOnceNote, UsageNote
 from pagein.model.messages import Message, ToolCall, ToolResult, Usage
 from pagein.policy.clients.window_files import NO_CHAINS
 from pagein.policy.economics.cache_lifetimes import ShortRewrite
@@ -114,6 +114,7 @@ class PageinPolicy:
         first = None if settings.residency.arguments is None else self._first
         self._frontier = Frontier(settings.residency.min_tokens, marked=planning.frontier_mark, first=first)
         self._previews = settings.residency.previews or Previews()
+        self._has_frontier = False  # whether the last request had a breakpoint at the frontier
         self._fed = 0
         self._departed = TurnLedger(recording)
         self._paged: dict[tuple[str, str], str] = {}  # object id by call id and part
@@ -263,7 +264,9 @@ class PageinPolicy:
 
     def frontier(self, ledger: Ledger) -> int:
         """Return the position of the oldest result that the engine may still evict."""
-        return self._frontier.position(ledger)
+        position = self._frontier.position(ledger)
+        self._has_frontier = position > 0
+        return position
 
     def _first(self) -> tuple[str, bool] | None:
         """Return the first call with something to evict, and whether this is its arguments."""
@@ -317,6 +320,10 @@ class PageinPolicy:
             return
         prompt = ledger.window.size - sum(sized.blocks) - sized.hidden + sized.shrunk - recalled
         read, written = (0, 0) if ledger.served is None else (round(ledger.served.read), round(ledger.served.written))
+        if (
+            self._has_frontier
+        ):  # the session asks for a breakpoint there; its address in the wire's messages is not known here
+            self._session.note(BreakpointChoice(frontier=(0, 0)))
         self._session.note(UsageNote(Usage(max(0, round(prompt) - read - written), read, written)))
 
     def _feed(self, until: int) -> None:
