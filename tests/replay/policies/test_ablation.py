@@ -101,11 +101,14 @@ def test_without_the_clock_a_pause_is_no_reason(story: Story, charged: Prices) -
     assert (rows["pagein"]["epochs"], rows["without-cold"]["epochs"]) == (1, 0)
 
 
-def test_without_marks_the_bytes_are_the_same_and_the_cache_reads_less(story: Story, charged: Prices) -> None:
+def test_without_marks_the_cache_reads_less_of_each_prompt_and_the_session_costs_more(
+    story: Story, charged: Prices
+) -> None:
+    """The session knows that no entry ends at the frontier, so it rewrites at other times."""
     rows = _billed(_busy(story), charged, "marks")
-    assert rows["without-marks"]["stubs"] == rows["pagein"]["stubs"]
-    assert rows["without-marks"]["prompt_tokens"] == pytest.approx(rows["pagein"]["prompt_tokens"], abs=3)  # rounded
-    assert rows["without-marks"]["read"] < rows["pagein"]["read"]
+    without, usual = rows["without-marks"], rows["pagein"]
+    assert without["read"] / without["prompt_tokens"] < usual["read"] / usual["prompt_tokens"]
+    assert without["cost"] > usual["cost"]
 
 
 def test_outside_tool_loops_a_rewrite_waits_for_the_user(story: Story, charged: Prices) -> None:
