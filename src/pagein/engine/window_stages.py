@@ -301,7 +301,7 @@ def moment_of(state: State, at: float | None) -> Moment:
 
 
 def _has_uncounted(piece: WindowPiece) -> bool:
-    """Return whether a message has a block that adds nothing to its weight."""
+    """Return whether a message has a block whose tokens no estimate can tell."""
     is_users = piece.message.role != "assistant"
     return any(
         isinstance(block, Image)

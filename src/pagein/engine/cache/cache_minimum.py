@@ -15,14 +15,10 @@ from pagein.providers.prices.price_lookup import newest_prices
 from pagein.providers.wire.formats import SYSTEM_FIELDS
 from pagein.providers.wire.request_body import Envelope
 
-_USUAL: Final = 2.85
-"""Bytes of a token in the prompts of Claude models, as recorded."""
 _MOST: Final = 5.0
-"""Bytes of a token at most, in a first prompt as a whole: English prose has about 4, code and JSON fewer."""
+"""Bytes of a token at most, in a prompt prefix as a whole: English prose has about 4, code and JSON fewer."""
 _LEAST: Final = 2.0
 """Bytes of a token at least, in a prompt as a whole."""
-_MARGIN: Final = 1.15
-"""How many more bytes a token of the news may have than a token of the prompt before it."""
 _WRAPPER: Final = 100
 """Bytes of a part at most for its braces, a role and a breakpoint, which are hardly a token."""
 _ENCODED: Final = re.compile(rb'"(?:base64|signature|encrypted_content)"|"data:')

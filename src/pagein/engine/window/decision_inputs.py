@@ -1,7 +1,5 @@
 """Inputs of a decision before a model call: large outputs, their cost as previews, eviction candidates."""
 
-from dataclasses import replace
-
 from pagein.engine.log.pageout import EvictionCandidate, PreviewCandidate
 from pagein.engine.log.request_draft import WindowPiece, pieces_since
 from pagein.engine.log.server_residents import result_of
@@ -10,11 +8,11 @@ from pagein.model.entries import PagedOut
 from pagein.model.messages import Other, Text, ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import (
     CAUTION,
-    SPARSE,
     Account,
     Moment,
     economics_at_entrance,
     falls_short,
+    falls_short_unreported,
     in_hand,
     rewrite_cost,
 )
@@ -83,12 +81,12 @@ def toll(
     economics = residency.economics
     if economics is None:
         return 0.0
-    if state.floor is None:  # no report counts anything yet, so the prompt prefix is counted low, too
-        unreported = replace(moment, floor=(1.0 - SPARSE) * state.prefix, new=moment.size)
-        is_short = state.prefix > 0 and falls_short(unreported, economics, _tokens_spared(big))
-    else:
-        is_short = falls_short(moment, economics, _tokens_spared(big))
-    if is_short:
+    spared = _tokens_spared(big)
+    if (
+        falls_short_unreported(moment, economics, state.prefix, spared)
+        if state.floor is None
+        else falls_short(moment, economics, spared)
+    ):
         return None
     if begins is None:
         return 0.0

@@ -90,7 +90,7 @@ class Account:
     entering: part of `absent` that would enter with the current call.
     anew: tokens up to which the window was last written in one go; cache entries end there, and in front of the first
         result that may still be evicted.
-    found: tokens from the beginning to that first result.
+    found: tokens from the beginning to that first result; 0 if no entry ends there.
     """
 
     bill: float = 0.0
@@ -165,6 +165,15 @@ def falls_short(moment: Moment, economics: Economics, gain: int) -> bool:
     unreported = max(0, moment.new - gain)
     whole = moment.floor + moment.scale * (moment.size - gain - SPARSE * unreported)
     return whole < CAUTION * economics.least
+
+
+def falls_short_unreported(moment: Moment, economics: Economics, prefix: int, gain: int) -> bool:
+    """Return whether a request may fall short, as `falls_short` tells, before the provider has reported any count.
+
+    prefix: estimated tokens of the prompt prefix, which is counted low too; 0 if unknown, and then nothing falls short.
+    """
+    whole = replace(moment, floor=(1.0 - SPARSE) * prefix, new=moment.size)
+    return prefix > 0 and falls_short(whole, economics, gain)
 
 
 def cliff_savings(moment: Moment, economics: Economics, gain: int) -> float:

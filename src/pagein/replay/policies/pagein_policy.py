@@ -320,9 +320,7 @@ class PageinPolicy:
             return
         prompt = ledger.window.size - sum(sized.blocks) - sized.hidden + sized.shrunk - recalled
         read, written = (0, 0) if ledger.served is None else (round(ledger.served.read), round(ledger.served.written))
-        if (
-            self._has_frontier
-        ):  # the session asks for a breakpoint there; its address in the wire's messages is not known here
+        if self._has_frontier:  # a replay has no wire messages, so any address stands for that of the breakpoint
             self._session.note(BreakpointChoice(frontier=(0, 0)))
         self._session.note(UsageNote(Usage(max(0, round(prompt) - read - written), read, written)))
 
