@@ -106,8 +106,8 @@ def _take(intake: "Intake", paths: "Sequence[Path] | None", *, quiet: bool) -> "
         return intake.remember(paths or _own_files(), progress, named=bool(paths))
 
 
-def _make_objects(store: str | None, workspace: Path, *, quiet: bool) -> float | None:
-    """Make the objects of the remembered sessions, so that the first question finds them. Return the seconds; None if interrupted."""
+def _make_objects(store: str | None, workspace: Path, *, quiet: bool) -> float:
+    """Make the objects of the remembered sessions, so that the first question finds them. Return the seconds that it took."""
     from pagein.archive import catch_up, open_archive
     from pagein.ui.progress import step_bar
 
@@ -120,7 +120,7 @@ def _make_objects(store: str | None, workspace: Path, *, quiet: bool) -> float |
             behind = catch_up(archive, None if quiet else tell)
     except KeyboardInterrupt:
         sys.stderr.write("stopped; what was remembered stays, and the next question makes the other objects\n")
-        return None
+        raise
     if behind:
         sys.stderr.write(f"pagein: not all objects are made yet, the next question makes them: {behind}\n")
     return time.monotonic() - began
@@ -188,17 +188,25 @@ def _ask(intake: "Intake", *, yes: bool, quiet: bool) -> None:
 def _tell(
     report: "RememberReport",
     place: str,
-    make: "Callable[[], float | None] | None" = None,
+    make: "Callable[[], float] | None" = None,
     *,
     as_json: bool,
     quiet: bool,
     dry_run: bool = False,
     is_last: bool = True,
 ) -> None:
-    """Make the objects, and print the report. Raises KeyboardInterrupt where the user has interrupted the making."""
-    is_there = report.new or report.grown or report.known  # otherwise the store may be missing
-    made = None if make is None or not is_there else make()
-    answer = _answer(report, place, made, dry_run=dry_run)
+    """Make the objects, and print the report, also where the user interrupts the making."""
+    made: float | None = None
+    try:
+        if make is not None and (report.new or report.grown or report.known):  # otherwise the store may be missing
+            made = make()
+    finally:
+        _print(_answer(report, place, made, dry_run=dry_run), as_json=as_json, quiet=quiet)
+    if report.failed and is_last:
+        raise typer.Exit(_WRONG)
+
+
+def _print(answer: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
     with catch_full_disk():
         if as_json:
             import json
@@ -211,10 +219,6 @@ def _tell(
             if not quiet:
                 show_remembered(console(), answer)
             show_remarks(console(error=True), answer)
-    if make is not None and is_there and made is None:
-        raise KeyboardInterrupt
-    if report.failed and is_last:
-        raise typer.Exit(_WRONG)
 
 
 def _answer(report: "RememberReport", place: str, made: float | None, *, dry_run: bool) -> dict[str, Any]:
