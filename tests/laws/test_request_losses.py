@@ -10,18 +10,21 @@ from pagein.policy.eviction.presets import PRESETS, Preset
 from pagein.simulator.provider_settings import KEPT, CacheKind
 from pagein.testing.documented_bills import DocumentedCache
 from pagein.testing.made_sessions import random_session
-from pagein.testing.request_losses import random_manner, request_loss
+from pagein.testing.request_losses import RequestLoss, random_manner, request_loss
 
 MOST = 0.02
 KINDS: tuple[CacheKind, ...] = tuple(KEPT)
 
 
+def drawn_loss(seed: int, preset: Preset, kind: CacheKind) -> RequestLoss:
+    """The loss of the session and the client that a seed gives, as the search for losses draws them."""
+    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
+    return request_loss(random_session(chance), random_manner(chance), preset, kind)
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_no_drawn_session_is_made_dearer(seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
-    made, manner, preset = random_session(chance), random_manner(chance), [*PRESETS][seed % len(PRESETS)]
-    loss = request_loss(made, manner, preset, KINDS[seed // 3 % len(KINDS)])
-    assert loss.share <= MOST, (loss, manner, made)
+    assert drawn_loss(seed, [*PRESETS][seed % len(PRESETS)], KINDS[seed // 3 % len(KINDS)]).share <= MOST
 
 
 @pytest.mark.parametrize(
@@ -33,10 +36,7 @@ def test_no_drawn_session_is_made_dearer(seed: int) -> None:
     ],
 )
 def test_no_session_is_made_dearer_by_tools_that_enter_late(seed: int, preset: Preset, kind: CacheKind) -> None:
-    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
-    made, manner = random_session(chance), random_manner(chance)
-    loss = request_loss(made, manner, preset, kind)
-    assert loss.whole <= MOST, (loss, manner, made)
+    assert drawn_loss(seed, preset, kind).whole <= MOST
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,7 @@ def test_no_session_is_made_dearer_by_tools_that_enter_late(seed: int, preset: P
 def test_the_recall_tools_lift_no_prompt_over_the_minimum_of_the_cache(
     seed: int, preset: Preset, kind: CacheKind
 ) -> None:
-    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
-    made, manner = random_session(chance), random_manner(chance)
-    loss = request_loss(made, manner, preset, kind)
-    assert loss.share <= MOST, (loss, manner, made)
+    assert drawn_loss(seed, preset, kind).share <= MOST
 
 
 @pytest.mark.parametrize(
@@ -71,10 +68,7 @@ def test_the_recall_tools_lift_no_prompt_over_the_minimum_of_the_cache(
     ],
 )
 def test_tools_leave_a_compacted_conversation_that_no_cache_holds(seed: int, preset: Preset, kind: CacheKind) -> None:
-    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
-    made, manner = random_session(chance), random_manner(chance)
-    loss = request_loss(made, manner, preset, kind)
-    assert loss.share <= MOST, (loss, manner, made)
+    assert drawn_loss(seed, preset, kind).share <= MOST
 
 
 @pytest.mark.parametrize(
@@ -89,10 +83,7 @@ def test_tools_leave_a_compacted_conversation_that_no_cache_holds(seed: int, pre
 def test_no_rewrite_rests_on_an_entry_that_no_breakpoint_wrote_or_reads(
     seed: int, preset: Preset, kind: CacheKind
 ) -> None:
-    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
-    made, manner = random_session(chance), random_manner(chance)
-    loss = request_loss(made, manner, preset, kind)
-    assert loss.share <= MOST, (loss, manner, made)
+    assert drawn_loss(seed, preset, kind).share <= MOST
 
 
 @pytest.mark.parametrize(
@@ -103,26 +94,17 @@ def test_no_rewrite_rests_on_an_entry_that_no_breakpoint_wrote_or_reads(
     ],
 )
 def test_recall_tools_that_enter_late_are_paid_from_the_savings(seed: int, preset: Preset, kind: CacheKind) -> None:
-    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
-    made, manner = random_session(chance), random_manner(chance)
-    loss = request_loss(made, manner, preset, kind)
-    assert loss.share <= MOST, (loss, manner, made)
+    assert drawn_loss(seed, preset, kind).share <= MOST
 
 
 def test_an_anchor_is_paid_for_the_stubs_of_results_that_were_shown_once() -> None:
     """They are written with the news: the anchor cost three times what was expected, +2.2 %."""
-    chance = random.Random(200011255)  # noqa: S311 -- chance, no secret
-    made, manner = random_session(chance), random_manner(chance)
-    loss = request_loss(made, manner, "thrifty", "unrefreshed")
-    assert loss.share <= MOST, (loss, manner, made)
+    assert drawn_loss(200011255, "thrifty", "unrefreshed").share <= MOST
 
 
 def test_no_rewrite_pays_by_text_that_was_counted_too_heavy() -> None:
     """Text of five characters a token hid the prompt prefix, and the gain was estimated 1.4 times too high: +6.8 %."""
-    chance = random.Random(7000273)  # noqa: S311 -- chance, no secret
-    made, manner = random_session(chance), random_manner(chance)
-    loss = request_loss(made, manner, "careful", "unrefreshed")
-    assert loss.share <= MOST, (loss, manner, made)
+    assert drawn_loss(7000273, "careful", "unrefreshed").share <= MOST
 
 
 @pytest.mark.parametrize(
@@ -131,18 +113,12 @@ def test_no_rewrite_pays_by_text_that_was_counted_too_heavy() -> None:
 )
 def test_no_preview_leaves_a_prompt_too_small_to_be_cached(seed: int, preset: Preset, kind: CacheKind) -> None:
     """Text that no report counted yet had five characters a token, so the rest of the prompt was taken for larger."""
-    chance = random.Random(seed)  # noqa: S311 -- chance, no secret
-    made, manner = random_session(chance), random_manner(chance)
-    loss = request_loss(made, manner, preset, kind)
-    assert loss.share <= MOST, (loss, manner, made)
+    assert drawn_loss(seed, preset, kind).share <= MOST
 
 
 def test_no_rewrite_rests_on_an_entry_that_only_renewal_keeps_before_the_provider_has_renewed_one() -> None:
     """An hour after its writing the prompt prefix was gone, although each request had read it: +4.2 %."""
-    chance = random.Random(7003735)  # noqa: S311 -- chance, no secret
-    made, manner = random_session(chance), random_manner(chance)
-    loss = request_loss(made, manner, "thrifty", "unrefreshed")
-    assert loss.share <= MOST, (loss, manner, made)
+    assert drawn_loss(7003735, "thrifty", "unrefreshed").share <= MOST
 
 
 def _body(*sizes: int, marks: dict[int, str]) -> bytes:

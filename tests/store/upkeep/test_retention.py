@@ -118,64 +118,65 @@ def test_a_gateway_leaves_the_announcements_of_others(store: SqliteUpkeep) -> No
     assert apply_retention(store, KEEP, NOW + GRACE, NOW).removed == ("old",)
 
 
-def _open_upkeep(kind: str, request: pytest.FixtureRequest, folder: Path) -> SqliteUpkeep | PostgresUpkeep:
-    if kind == "postgres":
-        return PostgresUpkeep(request.getfixturevalue("postgres"), f"retention_{next(_SCHEMAS)}")
-    return SqliteUpkeep(folder / "both.pagein")
+@pytest.fixture(params=["sqlite", "postgres"])
+def upkeep(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteUpkeep | PostgresUpkeep]:
+    """A store on each database."""
+    if request.param == "postgres":
+        opened: SqliteUpkeep | PostgresUpkeep = PostgresUpkeep(
+            request.getfixturevalue("postgres"), f"retention_{next(_SCHEMAS)}"
+        )
+    else:
+        opened = SqliteUpkeep(tmp_path / "both.pagein")
+    with closing(opened) as store:
+        yield store
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_gateways_of_different_retention_leave_each_others_announcements(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+    upkeep: SqliteUpkeep | PostgresUpkeep,
 ) -> None:
     """Before, the one with the longer retention dropped what the other announced, which began anew each time."""
-    with closing(_open_upkeep(kind, request, tmp_path)) as store:
-        store.append("old", [note_entry("a")])
-        now = NOW + 31 * DAY
-        assert apply_retention(store, KEEP, now, now).announced == ("old",)
-        for hours in range(24):
-            at = now + hours * 3600
-            assert apply_retention(store, 2 * KEEP, at, now) == RetentionNews()
-            assert apply_retention(store, None, at, now, 10**9) == RetentionNews()
-            assert apply_retention(store, KEEP, at, now) == RetentionNews()
-        assert apply_retention(store, 2 * KEEP, now + GRACE, now).removed == ()
-        assert apply_retention(store, KEEP, now + GRACE, now).removed == ("old",)
-        assert announcement(store).sessions == {}
+    upkeep.append("old", [note_entry("a")])
+    now = NOW + 31 * DAY
+    assert apply_retention(upkeep, KEEP, now, now).announced == ("old",)
+    for hours in range(24):
+        at = now + hours * 3600
+        assert apply_retention(upkeep, 2 * KEEP, at, now) == RetentionNews()
+        assert apply_retention(upkeep, None, at, now, 10**9) == RetentionNews()
+        assert apply_retention(upkeep, KEEP, at, now) == RetentionNews()
+    assert apply_retention(upkeep, 2 * KEEP, now + GRACE, now).removed == ()
+    assert apply_retention(upkeep, KEEP, now + GRACE, now).removed == ("old",)
+    assert announcement(upkeep).sessions == {}
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_an_announcement_that_nobody_carries_out_lapses(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+    upkeep: SqliteUpkeep | PostgresUpkeep,
 ) -> None:
-    with closing(_open_upkeep(kind, request, tmp_path)) as store:
-        store.append("old", [note_entry("a")])
-        now = NOW + 31 * DAY
-        apply_retention(store, KEEP, now, now)
-        lapse = now + GRACE + LAPSE
-        for at in (lapse - 1, lapse):
-            assert announcement(store).sessions == {"old": now + GRACE}
-            assert apply_retention(store, 2 * KEEP, at, now) == RetentionNews()
-        assert announcement(store).sessions == {}
-        late = NOW + 61 * DAY
-        assert apply_retention(store, 2 * KEEP, late, now).announced == ("old",)
-        assert apply_retention(store, 2 * KEEP, late + GRACE, now).removed == ("old",)
+    upkeep.append("old", [note_entry("a")])
+    now = NOW + 31 * DAY
+    apply_retention(upkeep, KEEP, now, now)
+    lapse = now + GRACE + LAPSE
+    for at in (lapse - 1, lapse):
+        assert announcement(upkeep).sessions == {"old": now + GRACE}
+        assert apply_retention(upkeep, 2 * KEEP, at, now) == RetentionNews()
+    assert announcement(upkeep).sessions == {}
+    late = NOW + 61 * DAY
+    assert apply_retention(upkeep, 2 * KEEP, late, now).announced == ("old",)
+    assert apply_retention(upkeep, 2 * KEEP, late + GRACE, now).removed == ("old",)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_a_collection_leaves_announcements_and_takes_along_those_of_what_it_removes(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+    upkeep: SqliteUpkeep | PostgresUpkeep,
 ) -> None:
-    with closing(_open_upkeep(kind, request, tmp_path)) as store:
-        for name in ("ended", "old"):
-            store.append(name, [note_entry("a")])
-        now = NOW + 31 * DAY
-        apply_retention(store, KEEP, now, now)
-        store.end_session("ended")
-        done = garbage(store, Retention(idle=90 * DAY, keep=0.0), now, apply=True)
-        assert [one.name for one in done.sessions] == ["ended"]
-        assert apply_retention(store, 2 * KEEP, now, now) == RetentionNews()
-        assert announcement(store).sessions == {"old": now + GRACE}
-        assert apply_retention(store, KEEP, now + GRACE, now).removed == ("old",)
+    for name in ("ended", "old"):
+        upkeep.append(name, [note_entry("a")])
+    now = NOW + 31 * DAY
+    apply_retention(upkeep, KEEP, now, now)
+    upkeep.end_session("ended")
+    done = garbage(upkeep, Retention(idle=90 * DAY, keep=0.0), now, apply=True)
+    assert [one.name for one in done.sessions] == ["ended"]
+    assert apply_retention(upkeep, 2 * KEEP, now, now) == RetentionNews()
+    assert announcement(upkeep).sessions == {"old": now + GRACE}
+    assert apply_retention(upkeep, KEEP, now + GRACE, now).removed == ("old",)
 
 
 def test_a_use_in_the_second_of_an_announcement_counts(store: SqliteUpkeep) -> None:
