@@ -153,21 +153,21 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
         yield archive
 
 
-def catch_up(archive: Archive, tell: "Progress | None" = None) -> str:
+def catch_up(archive: Archive, tell: "Progress | None" = None, *, rest: bool = False) -> str:
     """Bring the objects of a store up to its journals. Every command does so before an answer about objects.
 
     tell: called with the progress
+    rest: as for `LayerStore.bundle_more`
 
     Returns why the objects are not up to date; "" if they are. A read-only store answers with the objects that it has.
     """
     try:
-        if is_followed(archive.objects):  # most commands find nothing new, and start without the indexer
-            while archive.objects.bundle_more():
-                pass
-        else:
+        if not is_followed(archive.objects):  # most commands find nothing new, and start without the indexer
             from pagein.memory.indexer import Indexer
 
             Indexer(archive.objects).save_open_chats(time.time(), tell=tell)  # noqa: TID251 - the rim reads the clock
+        while archive.objects.bundle_more(rest=rest):
+            pass
     except StoreError as problem:
         return str(problem)
     return ""

@@ -117,7 +117,7 @@ def _make_objects(store: str | None, workspace: Path, *, quiet: bool) -> float:
             open_archive(store, workspace=workspace) as archive,
             step_bar(console(error=True), "making objects") as tell,
         ):
-            behind = catch_up(archive, None if quiet else tell)
+            behind = catch_up(archive, None if quiet else tell, rest=True)
     except KeyboardInterrupt:
         sys.stderr.write("stopped; what was remembered stays, and the next question makes the other objects\n")
         raise

@@ -14,6 +14,7 @@ from pagein.store.sql.sqlite_schema import (
     CONTENT_INDEX,
     DROPPED_INDEX,
     FEW_TIMES,
+    FILE_TEXT_TABLE,
     FORGETTING_TABLES,
     JOINED_PAIRS,
     LAYER_TABLE,
@@ -200,4 +201,5 @@ STEPS: Final[Steps] = (
     ("several objects in a row of a lookup key", (*map(dialect, JOINED_PAIRS),)),
     ("times of later versions", FEW_TIMES),
     ("anchors of forgotten texts", ()),
+    ("texts of files", (dialect(FILE_TEXT_TABLE),)),
 )

@@ -141,6 +141,7 @@ def _bundles_of(rows: Rows, marks: set[bytes]) -> list[int]:
         some = names[first : first + _AT_ONCE]
         query = f"""SELECT member.base, count(*) FROM blob AS member JOIN blob AS bundle ON bundle.number = member.base
           WHERE member.hash IN ({", ".join("?" * len(some))}) AND member.codec = {MEMBER} AND bundle.codec = {BUNDLE}
+            AND NOT EXISTS (SELECT 1 FROM file_text WHERE file_text.number = member.number)
           GROUP BY member.base"""  # noqa: S608 -- question marks
         counts.update({int(number): int(count) for number, count in rows.execute(query, some).fetchall()})
     return [number for number, _ in counts.most_common(_BUNDLES)]

@@ -21,6 +21,7 @@ from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erased_texts import ErasedTexts
 from pagein.store.sql.blob_batches import load_blobs
 from pagein.store.sql.bundle_sources import likely_sources
+from pagein.store.sql.file_bundles import next_step, note_file_text, take_step
 from pagein.store.sql.packed_bytes import (
     BUNDLE,
     DIFFERENCE,
@@ -122,13 +123,24 @@ class SqlBlobs:
     def bundle_more(self, *, rest: bool = False) -> int:
         with self._database.open_reader() as rows:
             contents = waiting_contents(rows, lambda number: _load_number(rows, number), rest=rest)
-            older = rows.execute("SELECT 1 FROM unsealed LIMIT 1").fetchone() if not contents else None
             shorts, sources = (shorten_contents(rows, contents), likely_sources(rows)) if contents else (None, ())
-        if shorts is None and older is None:
-            return 0
-        bundle = None if shorts is None else bundle_of(shorts, sources)
+        if shorts is None:
+            return self._bundle_files(rest=rest)
+        bundle = bundle_of(shorts, sources)
         with self._database.open_writer() as rows:
-            return free_older(rows) if bundle is None else put_bundle(rows, bundle)
+            return put_bundle(rows, bundle)
+
+    def _bundle_files(self, *, rest: bool) -> int:
+        """Go on with the bundles of the texts of files; if there is nothing to do, with what an older store has. Return 0 at the end."""
+        with self._database.open_reader() as rows:
+            step = next_step(rows, lambda number: _load_number(rows, number), rest=rest)
+            if step is None and rows.execute("SELECT 1 FROM unsealed LIMIT 1").fetchone() is None:
+                return 0
+        bundle = None if step is None else step.bundle()
+        with self._database.open_writer() as rows:
+            if step is None:
+                return free_older(rows)
+            return take_step(rows, step) if bundle is None else put_bundle(rows, bundle)
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         with self._database.open_writer() as rows:
@@ -203,11 +215,13 @@ def put_blob(
     packed: PackedBytes | None = None,
     *,
     stays: bool = False,
+    file: int | None = None,
 ) -> ContentHash:
     """Store bytes, as a delta if there is a base and the delta is much smaller.
 
     name: hash of the bytes; None to compute it. packed: what `pack` gave for the bytes; None to pack them.
     stays: never to be bundled: they are read without their neighbours.
+    file: number of the file whose history needs the bytes
     """
     name = name or ContentHash.of(content)
     try:
@@ -225,6 +239,8 @@ def put_blob(
         _put_waiting(rows, name, data if waits else None)
     except DamagedBlob:
         _heal(rows, name, content)
+    if file is not None:
+        note_file_text(rows, raw(name), file)
     return name
 
 

@@ -12,7 +12,8 @@ Rules of this file
    So no bytes of a removed blob stay behind.
 5. A bundle may be compressed against what journals say (`bundle_sources.py`). Before that changes, the bundle is dissolved.
 6. A bundle may have contents in a short form, without the hashes of references (`pinned_texts.py`).
-7. The table `unsealed` has the bundles and deltas of an older store. They are stored alone again in the pauses, and then bundled.
+7. What the histories of files need is in bundles of its own (`file_bundles.py`).
+8. The table `unsealed` has the bundles and deltas of an older store. They are stored alone again in the pauses, and then bundled.
 """
 
 import contextlib
@@ -38,6 +39,7 @@ from pagein.store.sql.packed_bytes import (
     MEMBER,
     NO_PLACE,
     PINNED,
+    QUICKLY,
     SLOWLY,
     SOURCED,
     pack,
@@ -65,9 +67,12 @@ REST: Final = 8
 _MOST: Final = 4096
 _OLDER: Final = 24
 _AT_ONCE: Final = 500
-_READY: Final = "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT size FROM alone LIMIT ?) AS waiting"
-_WAITING: Final = """SELECT alone.number, hash, codec, base, packed FROM alone JOIN blob ON blob.number = alone.number
-  ORDER BY alone.number LIMIT ?"""
+_NO_FILE: Final = "NOT EXISTS (SELECT 1 FROM file_text WHERE file_text.number = alone.number)"
+_READY: Final = (
+    f"SELECT count(*), coalesce(sum(size), 0) FROM (SELECT size FROM alone WHERE {_NO_FILE} LIMIT ?) AS waiting"  # noqa: S608 -- constants
+)
+_WAITING: Final = f"""SELECT alone.number, hash, codec, base, packed FROM alone JOIN blob ON blob.number = alone.number
+  WHERE {_NO_FILE} ORDER BY alone.number LIMIT ?"""  # noqa: S608 -- constants
 
 _WAIT: Final = """INSERT INTO alone(number, size, packed) VALUES(?, ?, ?)
   ON CONFLICT(number) DO UPDATE SET size = excluded.size, packed = excluded.packed"""
@@ -126,10 +131,12 @@ def bundle_of(contents: ShortContents, likely: Sequence[BundleSource] = ()) -> B
     likely: sources, to be used if the bundle gets much smaller
     """
     texts = list(contents.contents.values())
-    packed, places = pack_bundle(texts)
-    against = pack_bundle(texts, told_by(likely))[0] if likely else packed
-    sources = likely if len(against) < _MUCH_SMALLER * len(packed) else ()
-    stored = head_of(sources) + against if sources else pack_bundle(texts, level=SLOWLY)[0]
+    stored, places = pack_bundle(texts, level=QUICKLY if likely else SLOWLY)
+    sources: Sequence[BundleSource] = ()
+    if likely:
+        against = pack_bundle(texts, told_by(likely))[0]
+        sources = likely if len(against) < _MUCH_SMALLER * len(stored) else ()
+        stored = head_of(sources) + against if sources else pack_bundle(texts, level=SLOWLY)[0]
     members = list(zip(contents.contents, places, strict=True))
     return BlobBundle(ContentHash.of(b"".join(texts)), stored, members, contents, sources)
 

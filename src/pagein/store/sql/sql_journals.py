@@ -259,6 +259,7 @@ def remove_blob(rows: Rows, name: ContentHash) -> int:
         return 0
     rows.execute("DELETE FROM blob WHERE number = ?", found)
     rows.execute("DELETE FROM alone WHERE number = ?", found)
+    rows.execute("DELETE FROM file_text WHERE number = ?", found)
     return 1
 
 

@@ -20,7 +20,7 @@ from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.values import Value, place_order
 from pagein.model.version_hash import SealedDraft, additional_in, decode_content, value_of
-from pagein.model.versions import Version
+from pagein.model.versions import Draft, Version
 from pagein.model.writes import Outcome, Query, Write, Written, fields_match, keys_of
 from pagein.store.rules.reference_target import resolve_reference, target_of
 from pagein.store.rules.write_rules import AppendVersion, RememberedAnswer, WriteFacts, decide
@@ -58,6 +58,7 @@ _STEP: Final = 16
 _AT_ONCE: Final = 500
 _READ_ALONE: Final = frozenset({"user"})
 """Types of objects whose contents stay out of bundles. Histories and lists show the words of many turns, each a bundle apart."""
+_FILES: Final = frozenset({"file", "note"})
 _RECORDS: Final = "SELECT sequence, content_hash, record FROM version WHERE sequence > ? ORDER BY sequence LIMIT ?"
 _NUMBER, _AT = 1, 2
 """Places of these columns in a row of a version."""
@@ -262,7 +263,7 @@ def _append_version(rows: Rows, write: Write, sealed: SealedDraft, current: Vers
     sequence = _next_sequence(rows)
     version = sealed.version(sequence=sequence, number=number, at=float(write.at), writer=write.writer)
     document = _document(rows, version)
-    _put_content(rows, sealed, _base_of(rows, current, number))
+    _put_content(rows, sealed, _base_of(rows, current, number), document)
     _put_row(rows, document, version)
     put_references(rows, document, sequence, sealed, () if current is None else current.additional)
     put_keys(rows, document, keys_of(version), frozenset() if current is None else keys_of(current))
@@ -298,7 +299,7 @@ def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> boo
     version = sealed.version(sequence=sequence, number=number, at=float(write.at), writer=write.writer)
     (found,) = rows.execute("SELECT document FROM version WHERE sequence = ?", (behind[0].sequence,)).fetchall()
     document = int(found[0])
-    _put_content(rows, sealed, before[-1] if before else None)
+    _put_content(rows, sealed, before[-1] if before else None, document)
     _put_row(rows, document, version)
     put_links_again(rows, document, (*before, version, *behind))
     return True
@@ -366,10 +367,22 @@ def _base_of(rows: Rows, current: Version | None, number: int) -> Version | None
     return _one(rows, "document.id = ? AND version.number = ?", encode_text(current.id), number - back) or current
 
 
-def _put_content(rows: Rows, sealed: SealedDraft, base: Version | None) -> None:
+def _put_content(rows: Rows, sealed: SealedDraft, base: Version | None, document: int) -> None:
+    type_ = sealed.draft.type
+    file = document if type_ in _FILES else None
     if sealed.content is not None:
-        put_blob(
-            rows, sealed.content, None if base is None else base.content_hash, stays=sealed.draft.type in _READ_ALONE
-        )
+        below = None if base is None else base.content_hash
+        put_blob(rows, sealed.content, below, stays=type_ in _READ_ALONE, file=file)
+    file = _edited_file(rows, sealed.draft) if file is None and sealed.additional else file
     for name, data in sealed.additional:
-        put_blob(rows, data, None if base is None else base.additional.get(name))
+        put_blob(rows, data, None if base is None else base.additional.get(name), file=file)
+
+
+def _edited_file(rows: Rows, draft: Draft) -> int | None:
+    """Return the number of the first file that a call edited: the history of the file needs the arguments. None if it edited none."""
+    refs = draft.metadata.get("file_refs")
+    for ref in refs if isinstance(refs, tuple) else ():
+        if isinstance(ref, Reference) and ref.relation == "edit":
+            found = rows.execute("SELECT number FROM document WHERE id = ?", (encode_text(ref.target),)).fetchone()
+            return None if found is None else int(found[0])
+    return None

@@ -95,6 +95,9 @@ size: length of these bytes. With it, no other table has rows of this shape, so 
 """
 
 
+FILE_TEXT_TABLE: Final = """CREATE TABLE IF NOT EXISTS file_text(
+         number INTEGER PRIMARY KEY, document INTEGER NOT NULL, run INTEGER NOT NULL)"""
+"""The numbers of the blobs that the histories of files need (`file_bundles.py`). document: the file. run: 0 for none yet"""
 UNSEALED: Final = (
     "CREATE TABLE unsealed(number INTEGER PRIMARY KEY)",
     "INSERT INTO unsealed(number) SELECT number FROM blob WHERE codec IN (2, 5)",
@@ -304,6 +307,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("times of later versions", FEW_TIMES),
     # No other tables, but an earlier pagein would not recognise an erased text by its anchor.
     ("anchors of forgotten texts", ()),
+    # Blame unpacked ten bundles for a file with many versions.
+    ("texts of files", (FILE_TEXT_TABLE,)),
 )
 
 

@@ -1,0 +1,156 @@
+"""Bundle together what the history of one file needs, so that few bundles are unpacked for it.
+
+Rules of this file
+------------------
+1. The texts of a file's versions, and the arguments of the edits behind them, are in the table `file_text`. They wait until they are many. Then a
+   *run* bundles them in the order of their files' paths, without sources. A file that does not fit into the rest of a bundle begins the next one.
+2. A run takes over each earlier run that has at most twice as many blobs as what is newer. So the texts of a file are in few runs, and a blob
+   is seldom bundled again: both grow with the logarithm of the number of blobs.
+3. A run goes on in short steps. What is left to do follows from the rows alone: the blobs of the newest run that wait, or are in a bundle from before
+   it. The number of a run is the largest number that a blob had when it began.
+4. A blob that was in another bundle before a file needed it stays there.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.errors import DamagedBlob
+from pagein.model.names import ContentHash
+from pagein.store.sql.packed_bytes import MEMBER, unpack
+from pagein.store.sql.pinned_texts import ShortContents
+from pagein.store.sql.sql_bundles import BlobBundle, bundle_of, dissolve_bundle
+from pagein.store.sql.sql_rows import Row, Rows
+
+_PACKED: Final = 1 << 21
+"""Stored bytes of waiting texts that make a run."""
+_PACKED_REST: Final = 1 << 16
+"""The same if no more follow soon."""
+_SIZE: Final = 1 << 22
+"""Bytes of the contents of a bundle."""
+_MOST: Final = 4096
+_NEWEST: Final = "store.files"
+"""Name of the row of `layer` with the number of the newest run. version: whether an earlier run may be left in it"""
+_TAKES_OVER, _IS_WHOLE = "open", "done"
+_NOTE: Final = """INSERT INTO file_text(number, document, run) SELECT alone.number, ?, 0 FROM blob
+  JOIN alone ON alone.number = blob.number WHERE hash = ? ON CONFLICT DO NOTHING"""
+_WAITING: Final = """SELECT count(*), coalesce(sum(size), 0), coalesce(sum(CASE WHEN run = ? THEN 1 ELSE 0 END), 0)
+  FROM alone CROSS JOIN file_text WHERE file_text.number = alone.number"""
+_EARLIER: Final = f"codec = {MEMBER} AND base <= run"
+_PATH: Final = """coalesce((SELECT min(value) FROM lookup_text WHERE lookup_text.document = file_text.document
+  AND name IN ('path', 'last_path')), '')"""
+_NEXT: Final = f"""SELECT blob.number, hash, codec, base, packed, {_PATH} AS path FROM file_text
+  JOIN blob ON blob.number = file_text.number LEFT JOIN alone ON alone.number = blob.number
+  WHERE run = ? AND (packed IS NOT NULL OR ({_EARLIER})) ORDER BY path, blob.number LIMIT ?"""  # noqa: S608 -- constants
+
+
+@dataclass(frozen=True, slots=True)
+class FileStep:
+    """The next step of a run.
+
+    contents: what to bundle, by the numbers of the blobs
+    earlier: the bundle to dissolve before that
+    damaged: numbers of blobs that cannot be read, and are left out from now on
+    """
+
+    contents: dict[int, bytes]
+    earlier: int | None = None
+    damaged: Sequence[int] = ()
+
+    def bundle(self) -> BlobBundle | None:
+        """Compress the contents; None if others come before them, or if a bundle would have no two."""
+        is_next = self.earlier is None and len(self.contents) > 1
+        return bundle_of(ShortContents(self.contents)) if is_next else None
+
+
+def note_file_text(rows: Rows, name: bytes, document: int) -> None:
+    """Note that the history of a file needs a blob, if the blob still waits for its bundle.
+
+    name: its hash. document: number of the file
+    """
+    rows.execute(_NOTE, (document, name))
+
+
+def next_step(rows: Rows, load: Callable[[int], bytes], *, rest: bool) -> FileStep | None:
+    """Return the next step; None if there is nothing to do. A step with nothing in it begins a run.
+
+    load: returns the content of a blob by number; raises DamagedBlob
+    """
+    run, is_open = _newest_run(rows)
+    count, size, left = rows.execute(_WAITING, (run,)).fetchall()[0]
+    if is_open or left > 1:
+        return _step_of(rows.execute(_NEXT, (run, _MOST)).fetchall(), load)
+    return FileStep({}) if count > 1 and size >= (_PACKED_REST if rest else _PACKED) else None
+
+
+def take_step(rows: Rows, step: FileStep) -> int:
+    """Carry out a step without a bundle to be stored. Return what it moved, at least 1, or 0 if nothing was to be done."""
+    for number in step.damaged:
+        rows.execute("DELETE FROM file_text WHERE number = ?", (number,))
+    if step.earlier is not None:
+        try:
+            dissolve_bundle(rows, step.earlier)
+        except DamagedBlob:
+            members = "SELECT number FROM blob WHERE base = ?"
+            rows.execute(f"DELETE FROM file_text WHERE number IN ({members})", (step.earlier,))  # noqa: S608 -- a constant
+        return 1
+    run, is_open = _newest_run(rows)
+    if is_open:
+        rows.execute("UPDATE layer SET version = ? WHERE name = ?", (_IS_WHOLE, _NEWEST))
+        return 1
+    return len(step.damaged) or _begin_run(rows, run)
+
+
+def _begin_run(rows: Rows, newest: int) -> int:
+    """Begin a run with all texts that wait, and with the earlier runs that it takes over. Return the number of texts that wait."""
+    ((waiting, _, _),) = rows.execute(_WAITING, (newest,)).fetchall()
+    ((run,),) = rows.execute("SELECT max(number) FROM blob").fetchall()
+    counts = "SELECT run, count(*) FROM file_text WHERE run > 0 GROUP BY run ORDER BY run DESC"
+    rows.execute("UPDATE file_text SET run = ? WHERE number IN (SELECT number FROM alone)", (run,))
+    newer = waiting
+    for earlier, count in rows.execute(counts).fetchall():
+        if earlier == run:
+            continue
+        if count > 2 * newer:
+            break
+        newer += count
+        rows.execute("UPDATE file_text SET run = ? WHERE run = ?", (run, earlier))
+    rows.execute(
+        """INSERT INTO layer(name, place, version) VALUES(?, ?, ?)
+           ON CONFLICT(name) DO UPDATE SET place = excluded.place, version = excluded.version""",
+        (_NEWEST, run, _TAKES_OVER if newer > waiting else _IS_WHOLE),
+    )
+    return int(waiting)
+
+
+def _newest_run(rows: Rows) -> tuple[int, bool]:
+    """Return the number of the newest run, 0 for none, and whether an earlier run may be left in it."""
+    found = rows.execute("SELECT place, version FROM layer WHERE name = ?", (_NEWEST,)).fetchone()
+    return (0, False) if found is None else (int(found[0]), found[1] == _TAKES_OVER)
+
+
+def _step_of(left: Sequence[Row], load: Callable[[int], bytes]) -> FileStep:
+    """Return the step with the first of the texts that are left of a run."""
+    contents: dict[int, bytes] = {}
+    damaged: list[int] = []
+    path, size = None, 0
+    before = 0, 0  # number and bytes of the texts of earlier paths
+    for number, name, codec, base, packed, of_path in left:
+        if packed is None:
+            return FileStep(contents, int(base), damaged)
+        if of_path != path:
+            path, before = of_path, (len(contents), size)
+        try:
+            below = None if base is None else contents.get(int(base)) or load(int(base))
+            content = unpack(codec, bytes(packed), below)
+        except DamagedBlob:
+            content = b""
+        if ContentHash.of(content).hex != bytes(name).hex():
+            damaged.append(int(number))
+            continue
+        if size + len(content) > _SIZE and len(contents) > 1:
+            fits = before[0] if before[0] > 1 else len(contents)
+            return FileStep(dict(list(contents.items())[:fits]), None, damaged)
+        contents[int(number)] = content
+        size += len(content)
+    return FileStep(contents, None, damaged)
