@@ -124,9 +124,9 @@ def _begin_run(rows: Rows, newest: int) -> int:
 
 
 def _newest_run(rows: Rows) -> tuple[int, bool]:
-    """Return the number of the newest run, 0 for none, and whether an earlier run may be left in it."""
+    """Return the number of the newest run, -1 for none, and whether an earlier run may be left in it."""
     found = rows.execute("SELECT place, version FROM layer WHERE name = ?", (_NEWEST,)).fetchone()
-    return (0, False) if found is None else (int(found[0]), found[1] == _TAKES_OVER)
+    return (-1, False) if found is None else (int(found[0]), found[1] == _TAKES_OVER)
 
 
 def _step_of(left: Sequence[Row], load: Callable[[int], bytes]) -> FileStep:
