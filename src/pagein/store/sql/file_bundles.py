@@ -26,8 +26,8 @@ _PACKED: Final = 1 << 21
 """Stored bytes of waiting texts that make a run."""
 _PACKED_REST: Final = 1 << 16
 """The same if no more follow soon."""
-_SIZE: Final = 1 << 22
-"""Bytes of the contents of a bundle."""
+_SIZE: Final = 1 << 21
+"""Bytes of the contents of a bundle: half of those of another, as a history is read for the sake of one file."""
 _MOST: Final = 4096
 _NEWEST: Final = "store.files"
 """Name of the row of `layer` with the number of the newest run. version: whether an earlier run may be left in it"""
