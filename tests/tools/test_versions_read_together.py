@@ -77,6 +77,16 @@ def test_blame_unpacks_each_bundle_once(store: SqliteUpkeep) -> None:
     assert 0 < calls["load_bundle"] <= len(bundles_of(store, texts | arguments))
 
 
+def test_what_blame_unpacks_is_in_one_bundle_of_files(store: SqliteUpkeep) -> None:
+    """However much other contents take: they are in many bundles."""
+    with store._database.open_reader() as rows:
+        count = "SELECT count(DISTINCT base) FROM blob WHERE codec IN (?, ?)"
+        ((bundles,),) = rows.execute(count, (MEMBER, PINNED)).fetchall()
+    told, calls = counted(lambda: blame(store, str(most_changed(store).metadata["path"]), None, GitAbsence("none")))
+    assert told["lines"]
+    assert (calls["load_bundle"], bundles > 5) == (1, True)
+
+
 def test_the_words_of_a_turn_are_those_on_its_first_page(store: SqliteUpkeep) -> None:
     versions = [one for one in store.log() if isinstance(one.metadata.get("turn_ref"), Reference)]
     for one, place in zip(versions, TurnPlaces(store).of_each(versions), strict=True):

@@ -189,7 +189,7 @@ def turn_of(version: Version) -> int:
 def words_of_each(store: ObjectStore, versions: Sequence[Version]) -> list[str | None]:
     """Return the user's words in the turn of each version; None if the store has no record of the turn."""
     asked = [one.metadata.get("user_ref") for one in versions]
-    found = {one: store.resolve(one) for one in asked if isinstance(one, Reference)}
+    found = {one: store.resolve(one) for one in dict.fromkeys(one for one in asked if isinstance(one, Reference))}
     said = {one: told.version.content_hash for one, told in found.items() if isinstance(told, Resolution)}
     words = contents_of(store, [name for name in said.values() if name is not None])
     names = [said.get(one) if isinstance(one, Reference) else None for one in asked]
