@@ -37,6 +37,7 @@ def small_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fill a bundle with fewer bytes, so that few contents show the same."""
     monkeypatch.setattr("pagein.store.sql.sql_bundles._SIZE", 1 << 16)
     monkeypatch.setattr("pagein.store.sql.sql_bundles._PACKED", 1 << 14)
+    monkeypatch.setattr("pagein.store.sql.file_bundles._PACKED", 1 << 6)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

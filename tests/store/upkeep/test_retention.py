@@ -411,7 +411,7 @@ def test_what_was_compressed_against_a_removed_journal_does_not_stay_alone(store
     store.set_layer("memory", store.last_place(), "")  # followed, so that contents may be compressed against the lines
     for number, text in enumerate(said):
         store.write(
-            Write(f"w{number}", Draft(id=uuid7(number, bytes(10)), type="note", content=f"{number} {text}"), 1.0)
+            Write(f"w{number}", Draft(id=uuid7(number, bytes(10)), type="toolcall", content=f"{number} {text}"), 1.0)
         )
     while store.bundle_more(rest=True):
         pass

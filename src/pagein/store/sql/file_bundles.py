@@ -22,7 +22,7 @@ from pagein.store.sql.pinned_texts import ShortContents
 from pagein.store.sql.sql_bundles import BlobBundle, bundle_of, dissolve_bundle
 from pagein.store.sql.sql_rows import Row, Rows
 
-_PACKED: Final = 1 << 21
+_PACKED: Final = 1 << 20
 """Stored bytes of waiting texts that make a run."""
 _PACKED_REST: Final = 1 << 16
 """The same if no more follow soon."""
