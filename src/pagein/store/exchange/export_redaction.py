@@ -1,7 +1,8 @@
 """Redact an export: leave out content of excluded files, wherever a message quotes the content (law 9).
 
 Stores never contain excluded files. But the list of excluded names may have grown since, and an export travels further than
-a store. So the export leaves out results and arguments of calls that may show an excluded file, and every record of its reads.
+a store. So the export leaves out results and arguments of calls that may show an excluded file, also where they were evicted, and every record
+of its reads.
 """
 
 import contextlib
@@ -24,6 +25,7 @@ from pagein.model.version_hash import value_of
 from pagein.model.versions import Version
 from pagein.policy.privacy.exclusions import SessionRedaction as Messages
 from pagein.policy.privacy.exclusions import is_excluded, may_show_excluded
+from pagein.store.exchange.private_evictions import PrivateEvictions
 
 _PATH: Final = b"pathKey"
 
@@ -32,21 +34,20 @@ _PATH: Final = b"pathKey"
 class ExportRedaction:
     """Redactor of a single session, entry by entry."""
 
+    evictions: PrivateEvictions = field(default_factory=PrivateEvictions)
     said: Messages = field(default_factory=Messages)
-    _private: set[str] = field(default_factory=set)  # calls whose results are left out
 
     def entry(self, entry: Entry) -> Entry:
         """Return the redacted entry; the same object if there is nothing to redact."""
+        self.evictions.add(entry.body)
         match entry.body:
             case MessageEntry(message=message):
-                kept = self.said.of(message, self._private)
-                for block in kept.blocks:
-                    if isinstance(block, ToolCall):
-                        (self._private.add if may_show_excluded(block) else self._private.discard)(block.id)
+                kept = self.said.of(message, self.evictions.calls)
                 return entry if kept is message else replace(entry, body=replace(entry.body, message=kept))
             case NoteEntry(data=data) if _hashes_of_excluded(data.encode("utf-8", "surrogatepass")):
                 return replace(entry, body=NoteEntry.of(ExcludedReadNote()))
-        return entry
+        body = self.evictions.redact(entry.body)
+        return entry if body is entry.body else replace(entry, body=body)
 
 
 def blobs_of_excluded(lines: Iterable[JournalLine]) -> set[ContentHash]:

@@ -38,6 +38,7 @@ from pagein.store.exchange.export_redaction import (
     may_show_withheld,
 )
 from pagein.store.exchange.import_bounds import LONGEST_LINE
+from pagein.store.exchange.private_evictions import NOTICE, NOTICE_NAME, PrivateEvictions, private_evictions
 from pagein.store.upkeep.collection import hashes_in
 from pagein.store.upkeep.journal_check import leaf_of
 
@@ -94,24 +95,28 @@ def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
         yield {"type": "tombstone", "digest": one.digest, "chars": one.chars, "beginning": one.beginning}
     derived = derived_objects(store, partial(readable_log, store))
     withheld = _withheld_objects(store, derived)
-    hidden = _withheld_hashes(store, withheld, derived)
+    evicted = list(store.paged_objects())
+    evictions = private_evictions(store.journal_lines() if evicted else ())
+    hidden = _withheld_hashes(store, withheld, derived, evictions)
     done.withheld += sum(store.has(name) for name in hidden)
     blobs = _Blobs(store, hidden | derived.blobs | _shared_hashes(store, derived), done)
     of_versions = frozenset(
         name for version in readable_log(store) if version.id not in derived.objects for name in version.contents
     )
-    for name in sorted(store.names()):
+    objects = list(map(evictions.record, evicted))
+    notice = {stored.content for stored in objects} & {NOTICE_NAME}
+    for name in sorted(notice.union(store.names())):
         if name not in of_versions:
             yield from blobs.out(name)
     yield from _versions(store, withheld, derived, blobs, done)
-    for stored in store.paged_objects():
+    for stored in objects:
         if blobs.has(stored.content) and stored.kind != EXPIRED:
             yield _object_out(stored)
         elif stored.kind != EXPIRED:
             done.lost.append(f"object {stored.id}: its content is lost")
     places = array("q", _places(store))
     for session in store.sessions():
-        yield from _session_out(store, session, places, done)
+        yield from _session_out(store, session, places, evictions.objects, done)
 
 
 def _places(store: WholeStore) -> Iterator[int]:
@@ -155,7 +160,7 @@ class _Blobs:
         if name in self._written or name in self._hidden:
             return
         try:
-            content = self._store.get(name)
+            content = NOTICE if name == NOTICE_NAME else self._store.get(name)
         except (DamagedBlob, MissingBlob) as problem:
             self._written[name] = False
             self._done.lost.append(str(problem))
@@ -217,10 +222,14 @@ def _withheld_objects(store: WholeStore, derived: DerivedObjects) -> set[str]:
     return withheld
 
 
-def _withheld_hashes(store: WholeStore, withheld: set[str], derived: DerivedObjects) -> set[ContentHash]:
+def _withheld_hashes(
+    store: WholeStore, withheld: set[str], derived: DerivedObjects, evictions: PrivateEvictions
+) -> set[ContentHash]:
     """Return the hashes of withheld content: content of excluded files without any other record."""
     hidden = blobs_of_excluded(store.journal_lines())
-    others: set[ContentHash] = {stored.content for stored in store.paged_objects()}
+    others: set[ContentHash] = set()
+    for stored in store.paged_objects():
+        (others if evictions.record(stored) is stored else hidden).add(stored.content)
     for version in readable_log(store):
         contents = {*version.additional.values(), *([version.content_hash] if version.content_hash else ())}
         if version.id in withheld:
@@ -287,11 +296,11 @@ def record_kind(fields: Fields) -> str:
 
 
 def _session_out(
-    store: WholeStore, session: KeptSession, places: Sequence[int], done: ExportReport
+    store: WholeStore, session: KeptSession, places: Sequence[int], private: set[str], done: ExportReport
 ) -> Iterator[Fields]:
     leaf = session.leaf if session.leaf is None else leaf_of(store, session) or session.leaf
     yield {"type": "session", "name": session.name, "leaf": leaf, "ended": session.ended}
-    withholding = ExportRedaction()
+    withholding = ExportRedaction(PrivateEvictions(private))
     for place, entry in store.news(session.name):
         if isinstance(entry, UnreadableLine):
             done.lost.append(f"entry {entry.line} of session {session.name!r}: {entry.why}")

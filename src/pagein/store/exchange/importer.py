@@ -26,12 +26,13 @@ from pagein.model.version_hash import SealedDraft, decode_content, object_hash_o
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Write, WriteRefusal
 from pagein.ports import WholeStore
-from pagein.store.exchange.export_redaction import hashes_of_excluded, may_show_withheld
+from pagein.store.exchange.export_redaction import ExportRedaction, hashes_of_excluded, may_show_withheld
 from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, record_kind
 from pagein.store.exchange.import_bounds import count, following_request, moment, record, text
 from pagein.store.exchange.import_key import ImportKey
 from pagein.store.exchange.import_objects import ImportObjects
 from pagein.store.exchange.import_state import NO_EXPORT, ImportedSession, ImportReport, KnownHistory
+from pagein.store.exchange.private_evictions import PrivateEvictions
 
 _BATCH: Final = 500
 _MOST_WAITING: Final = 16_000_000
@@ -134,6 +135,7 @@ class _ImportReader:
         """Store pending records and tombstones, and drop withheld content, after the last line."""
         self._put_waiting()
         self._close_session()
+        self.done.withheld += self._objects.store()
         # stored before the journal showed that it must be withheld; content needed by other records stays
         unneeded = self._fresh - self._needed
         hidden = self._left_behind & unneeded
@@ -337,7 +339,9 @@ class _ImportReader:
         here = self._store.leaf(name)
         if here is None and leaf is not None:
             self._count_added(record_kind(fields))
-        self._journal = ImportedSession(name, leaf, here, fields["ended"] and name not in self._names, known, bridged)
+        withholding = ExportRedaction(PrivateEvictions(self._objects.evictions.objects))
+        is_ended = fields["ended"] and name not in self._names
+        self._journal = ImportedSession(name, leaf, here, is_ended, known, bridged, withholding)
 
     def _entry(self, fields: Fields) -> None:
         if self._journal is None:

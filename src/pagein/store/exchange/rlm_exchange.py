@@ -19,6 +19,7 @@ from pagein.model.writes import Outcome, Query, Write, WriteRefusal
 from pagein.policy.privacy.exclusions import is_excluded
 from pagein.ports import WholeStore
 from pagein.store.exchange.import_state import ImportReport
+from pagein.store.exchange.private_evictions import private_evictions
 from pagein.store.exchange.rlm_format import ContentType, RlmRecord, RlmSource, RlmStore
 
 _TYPES: Final[Mapping[ContentType, str]] = {
@@ -91,7 +92,11 @@ def _draft(session: str, record: RlmRecord) -> Draft:
 
 
 def records_of(store: WholeStore, session: str) -> Iterator[RlmRecord]:
-    """Yield a session's evicted results as records of Pi-RLM, without expired results. Raises StoreError."""
+    """Yield a session's evicted results as records of Pi-RLM, without expired results and without results that may show an excluded file.
+
+    Raises StoreError.
+    """
+    private = private_evictions(store.journal_lines()).objects
     opened: dict[str, float] = {}
     for entry in store.entries(session):
         if isinstance(entry, Entry) and isinstance(entry.body, EpochEntry | PreviewEntry):
@@ -99,7 +104,8 @@ def records_of(store: WholeStore, session: str) -> Iterator[RlmRecord]:
         if isinstance(entry, Entry) and isinstance(entry.body, EpochEntry):
             opened |= {one.object_id: entry.at or 0.0 for one in entry.body.turns}
     for stored in store.paged_objects():
-        if (stored.origin.session == session or str(stored.id) in opened) and stored.kind != EXPIRED:
+        is_of_session = stored.origin.session == session or str(stored.id) in opened
+        if is_of_session and stored.kind != EXPIRED and str(stored.id) not in private:
             yield RlmRecord(
                 id=str(stored.id),
                 type="conversation" if stored.kind == "chat" else "tool_output",
