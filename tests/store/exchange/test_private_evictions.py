@@ -15,10 +15,15 @@ from pagein.model.entries import (
     Restoration,
     TurnsLeft,
 )
+from pagein.model.identifiers import uuid7
 from pagein.model.journal_notes import IngestNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.objects import StoredObject
-from pagein.policy.privacy.exclusions import WITHHELD
+from pagein.model.versions import Draft
+from pagein.model.writes import Write
+from pagein.policy.privacy.exclusions import EXCLUDED, WITHHELD
+from pagein.store.exchange.exporter import export
+from pagein.store.exchange.importer import import_lines
 from pagein.store.exchange.rlm_exchange import records_of
 from pagein.store.exchange.rlm_format import RlmRecord
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -107,7 +112,7 @@ def test_evicted_texts_about_an_excluded_file_are_not_imported(
 ) -> None:
     tell(store)
     with monkeypatch.context() as earlier:  # an export of a pagein that did not exclude the file yet
-        earlier.setattr("pagein.store.exchange.private_evictions.may_show_excluded", lambda _: False)
+        earlier.setattr("pagein.store.exchange.private_evictions.may_show_excluded", lambda *_: False)
         earlier.setattr("pagein.policy.privacy.exclusions.may_show_excluded", lambda *_: False)
         lines = export_all(store)
     assert SECRET in b"".join(lines).decode()
@@ -133,4 +138,19 @@ def test_an_ingested_file_that_was_excluded_later_is_not_exported(store: SqliteU
     lines = export_all(store)
     assert SECRET not in b"".join(lines).decode()
     import_all(fresh, lines)
+    assert check_store(fresh).findings == []
+
+
+def test_names_that_the_user_excluded_count_like_the_built_in_ones(store: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
+    evicted = call(store, "secret", '{"command":"make E=my.secret"}', SECRET)
+    evict(store, "epoch", EpochEntry(1, 1, (paged(evicted, SECRET),)))
+    store.write(
+        Write("1", Draft(id=uuid7(1, bytes(10)), type="file", content=SECRET, metadata={"path": "/w/my.secret"}), 1.0)
+    )
+    whole, written = export_all(store), list[bytes]()
+    export(store, written.append, patterns=(*EXCLUDED, "*.secret"))
+    assert SECRET in b"".join(whole).decode()
+    assert SECRET not in b"".join(written).decode()
+    import_lines(fresh, whole, "file.jsonl", patterns=(*EXCLUDED, "*.secret"))
+    assert SECRET not in b"".join(export_all(fresh)).decode()
     assert check_store(fresh).findings == []

@@ -29,6 +29,7 @@ from pagein.model.objects import EXPIRED, StoredObject
 from pagein.model.references import Reference
 from pagein.model.store_inventory import OWN_JOURNAL, OWN_JOURNALS, KeptSession
 from pagein.model.versions import Version
+from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import WholeStore
 from pagein.store.exchange.derived_objects import DerivedObjects, derived_objects
 from pagein.store.exchange.export_redaction import (
@@ -63,10 +64,16 @@ class ExportReport:
     lost: list[str] = field(default_factory=list)
 
 
-def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lambda _: None) -> ExportReport:
+def export(
+    store: WholeStore,
+    write: Callable[[bytes], object],
+    tick: Tick = lambda _: None,
+    patterns: tuple[str, ...] = EXCLUDED,
+) -> ExportReport:
     """Write the whole store, line by line. Raises StoreError, and any exception of `write`.
 
     tick: called with the type of each record
+    patterns: names of excluded files
     """
     done = ExportReport()
     digest = hashlib.sha256()
@@ -79,7 +86,7 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
     store.secret()  # create a missing key before the read-only snapshot
     with store.snapshot():
         line({"pagein": HEADER, "v": FORMAT})
-        for fields in _records(store, done):
+        for fields in _records(store, patterns, done):
             line(fields)
             kind = record_kind(fields)
             done.counts[kind] = done.counts.get(kind, 0) + 1
@@ -89,14 +96,14 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
     return done
 
 
-def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
+def _records(store: WholeStore, patterns: tuple[str, ...], done: ExportReport) -> Iterator[Fields]:
     yield {"type": "key", "key": store.secret().hex()}
     for one in sorted(store.tombstones()):
         yield {"type": "tombstone", "digest": one.digest, "chars": one.chars, "beginning": one.beginning}
     derived = derived_objects(store, partial(readable_log, store))
-    withheld = _withheld_objects(store, derived)
+    withheld = _withheld_objects(store, patterns, derived)
     evicted = list(store.paged_objects())
-    evictions = private_evictions(store.journal_lines() if evicted else ())
+    evictions = private_evictions(store.journal_lines() if evicted else (), patterns)
     hidden = _withheld_hashes(store, withheld, derived, evictions)
     done.withheld += sum(store.has(name) for name in hidden)
     blobs = _Blobs(store, hidden | derived.blobs | _shared_hashes(store, derived), done)
@@ -116,7 +123,7 @@ def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
             done.lost.append(f"object {stored.id}: its content is lost")
     places = array("q", _places(store))
     for session in store.sessions():
-        yield from _session_out(store, session, places, evictions.objects, done)
+        yield from _session_out(store, session, places, ExportRedaction(evictions.in_session()), done)
 
 
 def _places(store: WholeStore) -> Iterator[int]:
@@ -211,13 +218,13 @@ def readable_log(store: WholeStore, done: ExportReport | None = None, page: int 
         after, size = versions[-1].sequence, page
 
 
-def _withheld_objects(store: WholeStore, derived: DerivedObjects) -> set[str]:
+def _withheld_objects(store: WholeStore, patterns: tuple[str, ...], derived: DerivedObjects) -> set[str]:
     """Return the ids of excluded files, and of calls that may show one and chats with such calls, as far as they are exported."""
-    withheld = {version.id for version in readable_log(store) if is_withheld(version)}
+    withheld = {version.id for version in readable_log(store) if is_withheld(version, patterns)}
     for version in readable_log(store):
         chat = version.metadata.get("chat_ref")
         told_in = chat.target if isinstance(chat, Reference) else version.id
-        if not {version.id, told_in} <= derived.objects and may_show_withheld(version, withheld, store.get):
+        if not {version.id, told_in} <= derived.objects and may_show_withheld(version, withheld, store.get, patterns):
             withheld.add(version.id)
     return withheld
 
@@ -226,7 +233,7 @@ def _withheld_hashes(
     store: WholeStore, withheld: set[str], derived: DerivedObjects, evictions: PrivateEvictions
 ) -> set[ContentHash]:
     """Return the hashes of withheld content: content of excluded files without any other record."""
-    hidden = blobs_of_excluded(store.journal_lines())
+    hidden = blobs_of_excluded(store.journal_lines(), evictions.patterns)
     others: set[ContentHash] = set()
     for stored in store.paged_objects():
         (others if evictions.record(stored) is stored else hidden).add(stored.content)
@@ -296,11 +303,10 @@ def record_kind(fields: Fields) -> str:
 
 
 def _session_out(
-    store: WholeStore, session: KeptSession, places: Sequence[int], private: set[str], done: ExportReport
+    store: WholeStore, session: KeptSession, places: Sequence[int], withholding: ExportRedaction, done: ExportReport
 ) -> Iterator[Fields]:
     leaf = session.leaf if session.leaf is None else leaf_of(store, session) or session.leaf
     yield {"type": "session", "name": session.name, "leaf": leaf, "ended": session.ended}
-    withholding = ExportRedaction(PrivateEvictions(private))
     for place, entry in store.news(session.name):
         if isinstance(entry, UnreadableLine):
             done.lost.append(f"entry {entry.line} of session {session.name!r}: {entry.why}")

@@ -30,6 +30,7 @@ class ImportObjects:
 
     look: returns the content with a hash, of the file or of the store
     take_content: the same, for content that is stored
+    patterns: names of excluded files
     left_behind: hashes of content that is not taken, because an object has other content here
     """
 
@@ -38,12 +39,13 @@ class ImportObjects:
         store: WholeStore,
         look: Callable[[ContentHash], bytes],
         take_content: Callable[[ContentHash], bytes],
+        patterns: tuple[str, ...],
     ) -> None:
         self.left_behind: set[ContentHash] = set()
         self._store = store
         self._look = look
         self._take_content = take_content
-        self.evictions = PrivateEvictions()
+        self.evictions = PrivateEvictions(patterns=patterns)
         self._here: dict[str, ContentHash] = {}
         """The content here of objects in the file."""
         self._fresh: list[StoredObject] = []

@@ -27,7 +27,7 @@ from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import StoredObject, object_ids_in
 from pagein.model.store_inventory import JournalLine
-from pagein.policy.privacy.exclusions import WITHHELD, is_excluded, may_show_excluded
+from pagein.policy.privacy.exclusions import EXCLUDED, WITHHELD, is_excluded, may_show_excluded
 
 NOTICE: Final = WITHHELD.encode()
 NOTICE_NAME: Final = ContentHash.of(NOTICE)
@@ -40,10 +40,16 @@ class PrivateEvictions:
 
     objects: ids of evicted objects that may show an excluded file, of all sessions
     calls: calls of this session with such results
+    patterns: names of excluded files
     """
 
     objects: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
+    patterns: tuple[str, ...] = EXCLUDED
+
+    def in_session(self) -> "PrivateEvictions":
+        """Return what another session tells, with the same objects and patterns."""
+        return PrivateEvictions(self.objects, patterns=self.patterns)
 
     def add(self, body: Body) -> None:
         """Learn from an entry: calls about excluded files, evictions of their results, and recalls of these."""
@@ -53,13 +59,13 @@ class PrivateEvictions:
                     if isinstance(block, ToolResult) and self._names_one(block.text):
                         self.calls.add(block.call_id)
                     elif isinstance(block, ToolCall):
-                        is_private = may_show_excluded(block) or self._names_one(block.arguments)
+                        is_private = may_show_excluded(block, self.patterns) or self._names_one(block.arguments)
                         (self.calls.add if is_private else self.calls.discard)(block.id)
             case PreviewEntry(paged=paged) | EpochEntry(paged=paged):
                 self.objects.update(one.object_id for one in paged if one.call_id in self.calls)
                 turns = body.turns if isinstance(body, EpochEntry) else ()
                 self.objects.update(one.object_id for one in turns if not self.calls.isdisjoint(one.calls))
-            case NoteEntry(note=IngestNote(object_id=name, path=path)) if is_excluded(path):
+            case NoteEntry(note=IngestNote(object_id=name, path=path)) if is_excluded(path, self.patterns):
                 self.objects.add(name)
 
     def redact(self, body: Body) -> Body:
@@ -108,15 +114,15 @@ class PrivateEvictions:
         return replace(one, text=WITHHELD) if is_private else one
 
 
-def private_evictions(lines: Iterable[JournalLine]) -> PrivateEvictions:
+def private_evictions(lines: Iterable[JournalLine], patterns: tuple[str, ...] = EXCLUDED) -> PrivateEvictions:
     """Find the evicted objects that may show an excluded file, in the journals of all sessions, oldest line first."""
-    objects: set[str] = set()
-    sessions: defaultdict[str, PrivateEvictions] = defaultdict(lambda: PrivateEvictions(objects))
+    found = PrivateEvictions(patterns=patterns)
+    sessions: defaultdict[str, PrivateEvictions] = defaultdict(found.in_session)
     for line in lines:
         entry = None if line.damaged else decode_entry(line.line)
         if isinstance(entry, Entry):
             sessions[line.session].add(entry.body)
-    return PrivateEvictions(objects)
+    return found
 
 
 def _stub(evicted: PagedOut | TurnsLeft) -> str:
