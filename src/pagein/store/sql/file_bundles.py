@@ -37,11 +37,14 @@ _NOTE: Final = """INSERT INTO file_text(number, document, run) SELECT alone.numb
 _WAITING: Final = """SELECT count(*), coalesce(sum(size), 0), coalesce(sum(CASE WHEN run = ? THEN 1 ELSE 0 END), 0)
   FROM alone CROSS JOIN file_text WHERE file_text.number = alone.number"""
 _EARLIER: Final = f"codec = {MEMBER} AND base <= run"
-_PATH: Final = """coalesce((SELECT min(value) FROM lookup_text WHERE lookup_text.document = file_text.document
-  AND name IN ('path', 'last_path')), '')"""
-_NEXT: Final = f"""SELECT blob.number, hash, codec, base, packed, {_PATH} AS path FROM file_text
-  JOIN blob ON blob.number = file_text.number LEFT JOIN alone ON alone.number = blob.number
-  WHERE run = ? AND (packed IS NOT NULL OR ({_EARLIER})) ORDER BY path, blob.number LIMIT ?"""  # noqa: S608 -- constants
+# the paths in one go: a query for each text would read all paths again
+_LEFT: Final = f"""SELECT blob.number, places.path FROM file_text JOIN blob ON blob.number = file_text.number
+  LEFT JOIN alone ON alone.number = blob.number
+  LEFT JOIN (SELECT document, min(value) AS path FROM lookup_text WHERE name IN ('path', 'last_path') GROUP BY document) AS places
+    ON places.document = file_text.document
+  WHERE run = ? AND (alone.number IS NOT NULL OR ({_EARLIER})) ORDER BY places.path, blob.number LIMIT ?"""  # noqa: S608 -- constants
+_ONE: Final = """SELECT hash, codec, base, packed FROM blob LEFT JOIN alone ON alone.number = blob.number
+  WHERE blob.number = ?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def next_step(rows: Rows, load: Callable[[int], bytes], *, rest: bool) -> FileSt
     run, is_open = _newest_run(rows)
     count, size, left = rows.execute(_WAITING, (run,)).fetchall()[0]
     if is_open or left > 1:
-        return _step_of(rows.execute(_NEXT, (run, _MOST)).fetchall(), load)
+        return _step_of(rows, rows.execute(_LEFT, (run, _MOST)).fetchall(), load)
     return FileStep({}) if count > 1 and size >= (_PACKED_REST if rest else _PACKED) else None
 
 
@@ -129,13 +132,17 @@ def _newest_run(rows: Rows) -> tuple[int, bool]:
     return (-1, False) if found is None else (int(found[0]), found[1] == _TAKES_OVER)
 
 
-def _step_of(left: Sequence[Row], load: Callable[[int], bytes]) -> FileStep:
-    """Return the step with the first of the texts that are left of a run."""
+def _step_of(rows: Rows, left: Sequence[Row], load: Callable[[int], bytes]) -> FileStep:
+    """Return the step with the first of the texts that are left of a run, given by their numbers and paths."""
     contents: dict[int, bytes] = {}
     damaged: list[int] = []
     path, size = None, 0
     before = 0, 0  # number and bytes of the texts of earlier paths
-    for number, name, codec, base, packed, of_path in left:
+    for number, of_path in left:
+        found = rows.execute(_ONE, (number,)).fetchone()
+        if found is None:
+            continue  # removed meanwhile
+        name, codec, base, packed = found
         if packed is None:
             return FileStep(contents, int(base), damaged)
         if of_path != path:
