@@ -75,7 +75,7 @@ def test_the_objects_are_made_at_once_and_the_first_question_finds_them(run: Run
 def test_ctrl_c_while_objects_are_made_tells_what_was_remembered(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: object) -> str:
+    def interrupt(*_: object, **__: object) -> str:
         raise KeyboardInterrupt
 
     app, store = typer.Typer(), tmp_path / "s.pagein"
@@ -90,6 +90,37 @@ def test_ctrl_c_while_objects_are_made_tells_what_was_remembered(
     assert "objects made in " in run("remember", FIXTURES / "codex.jsonl", "--store", store).out
     with closing(SqliteStore(store)) as opened:
         assert is_followed(opened)
+
+
+def test_what_files_need_is_bundled_at_the_end_also_after_a_ctrl_c_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    app, store = typer.Typer(), tmp_path / "s.pagein"
+    commands_remember.add_to(app)
+    monkeypatch.setattr("pagein.store.sql.file_bundles._PACKED_REST", 1)
+    files = [str(FIXTURES / name) for name in ("claude-code.jsonl", "codex.jsonl", "pi-v3.jsonl")]
+    with monkeypatch.context() as patched:
+        patched.setattr("pagein.store.sql.sql_blobs.take_step", interrupt)
+        done = CliRunner().invoke(app, [*files, "--store", str(store)])
+    assert (done.exit_code != 0, "what was remembered stays" in done.stderr) == (True, True)
+    assert where_files_are(store)["waiting"] > 2
+    assert CliRunner().invoke(app, [*files, "--store", str(store)]).exit_code == 0
+    assert where_files_are(store)["waiting"] == 0
+    assert where_files_are(store)["bundled"] > 2
+
+
+def where_files_are(store: Path) -> dict[str, int]:
+    """Return how many texts that the histories of files need are in bundles, and how many wait."""
+    with closing(SqliteStore(store)) as opened, opened._database.open_reader() as rows:
+        assert is_followed(opened)
+        ((bundled, waiting),) = rows.execute(
+            """SELECT sum(CASE WHEN alone.number IS NULL THEN 1 ELSE 0 END), count(alone.number)
+               FROM file_text LEFT JOIN alone ON alone.number = file_text.number"""
+        ).fetchall()
+    return {"bundled": int(bundled), "waiting": int(waiting)}
 
 
 def test_a_bad_path_is_named_the_others_are_taken_and_the_status_says_so(run: Run, tmp_path: Path) -> None:
