@@ -167,8 +167,8 @@ class _ImportReader:
         self.done.counts[counted] = self.done.counts.get(counted, 0) + 1
         take(fields)
 
-    def _count_added(self, kind: str, count: int = 1) -> None:
-        self.done.added[kind] = self.done.added.get(kind, 0) + count
+    def _count_added(self, kind: str) -> None:
+        self.done.added[kind] = self.done.added.get(kind, 0) + 1
 
     def _once(self, kind: str, name: str) -> None:
         if (kind, name) in self._seen:
