@@ -201,9 +201,8 @@ class CallStages:
         if economics is not None and gate.begins is not None:
             economics = replace(economics, reported=self._fronts.last_prompt(call.parent))
         moment = moment_of(state, state.now if at is None else at)
-        if (
-            terms is not None and moment.last is not None
-        ):  # a retry has no entry of its own, and its answer tells its time
+        # a retry has no entry of its own, and its answer tells its time
+        if terms is not None and moment.last is not None:
             moment = replace(moment, last=max(moment.last, terms.before.lease.sent or moment.last))
         # nothing was sent before, or the cache entries have expired
         is_unread = state.sent_at is None or (economics is not None and is_cold(moment, economics))
@@ -318,7 +317,7 @@ class CallStages:
         units, known = script.units, self._index.known_length(script.units)
         head = cache_inputs.head_of(sent.envelope, script, sent.context)
         if 0 < known < len(units):
-            pending = PendingCall(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
+            pending = PendingCall.unchanged(script, sent.envelope, sent.body, head)
             call = self.find_branch(RequestCall(pending=pending, asked_at=sent.at, most=CLOSED_GATE))
             call = self.pools.choose_layout(call)
             for stage in self.pooled if call.is_pooled else self.decision[:-1]:

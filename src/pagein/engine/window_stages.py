@@ -63,7 +63,7 @@ class WindowStages:
         self.parts = parts
         self.model: str | None = None
         self.reads: SessionReads | None = None
-        self.recalls: SessionRecall | None = None if parts.recalling is None else parts.recalling(log)
+        self.recalls: SessionRecall | None = None if parts.make_recall is None else parts.make_recall(log)
         self.sent: Cell | None = None
         self._stored = None if parts.outside is None else parts.outside.witness_source
         self.proofs: Fold[Evidence] = Fold(log.journal, evidence.START, evidence.step, "evidence", takes=evidence.TAKES)

@@ -156,11 +156,11 @@ def _with_draft(
         answered.update(successful_calls(piece) if masks is not None else ())
         for resident in _residents(place, piece, calls, rules, kept or {}, hand):
             if resident.call_id not in stay:
-                standing = standing.born(replace(resident, before=front), rules.residency.rules)
+                standing = standing.with_resident(replace(resident, before=front), rules.residency.rules)
                 hasty = hasty or resident.call_id in hand.dropping
     for resident in _arguments(before, answered, state, rules):
         if resident.call_id not in stay:
-            standing = standing.born(resident, rules.residency.rules)
+            standing = standing.with_resident(resident, rules.residency.rules)
             hasty = hasty or resident.call_id in hand.dropping
     if rules.residency.rules.lets_server_results_go and any(is_spoken(piece.message) for piece in pieces):
         for resident in residents_of_finished_turns(draft.tip, known, rules.residency):
@@ -212,11 +212,11 @@ def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, To
             done = isinstance(block, ToolResult) and not block.is_error
             changed = done and access.op != "read"
             whole = done and (access.op == "write" or (access.op == "read" and access.start is access.end is None))
-            standing = standing.touch(access.path, piece.born, rules.residency.rules, edited=changed, whole=whole)
+            standing = standing.with_access(access.path, piece.born, rules.residency.rules, edited=changed, whole=whole)
     if not any(isinstance(block, Text) for block in piece.message.blocks):  # results alone are nobody's words
         return standing
     words = words_said(piece.message)
-    return standing if words is None else standing.spoken(piece.born, rules.residency.rules, words)
+    return standing if words is None else standing.with_task(piece.born, rules.residency.rules, words)
 
 
 def _latest(one: float | None, other: float | None) -> float | None:

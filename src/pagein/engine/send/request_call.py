@@ -237,7 +237,7 @@ class UndecidedRequests:
         count = _shared_messages(script, last.script)
         if not count:
             return None
-        call = PendingCall(script, envelope, body, head_of(envelope, script, context), None, envelope, body)
+        call = PendingCall.unchanged(script, envelope, body, head_of(envelope, script, context))
         call = call.with_recall(RecallOffer(tools=last.tools, deferred=last.deferred))
         changes = {place: one for place, one in last.changes.items() if place < count}  # later messages differ
         sent = Last(changes, count, Exchanges().of(script, last.exchanges, call.envelope))

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pagein.policy.economics.rewrite_cost import Moment, pays, rewrite_cost, rewritten
+from pagein.policy.economics.rewrite_cost import Moment, account_after_rewrite, pays, rewrite_cost
 from pagein.policy.eviction.residency import EpochPlan, Residency, ResidentSet
 
 
@@ -30,4 +30,4 @@ def plan_without(
     rent = moment.scale * standing.rent(economics.read) * gain / whole
     if not pays(rent, cost, moment, economics, planned.alone):
         return nothing
-    return EpochPlan(epoch, rewritten(planned.alone, moment, economics, cost, gain), planned.alone)
+    return EpochPlan(epoch, account_after_rewrite(planned.alone, moment, economics, cost, gain), planned.alone)
