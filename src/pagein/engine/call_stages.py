@@ -50,7 +50,6 @@ from pagein.policy.economics.rewrite_cost import Economics, is_cold
 _MARKED: Final = CacheMarksNote("marked")
 _CACHE_USE: Final = (CacheMarksNote, UsageNote, MessageEntry, RequestSent)
 
-
 Stage: TypeAlias = Callable[[RequestCall], RequestCall]
 
 
@@ -130,7 +129,7 @@ class CallStages:
             for stage in stages:
                 call = stage(call)
             if claim is not None and call.placed != "passed":
-                claim.keep()
+                claim.take()
         self._index.learn()
         return call
 
@@ -256,7 +255,8 @@ class CallStages:
                 view = self.renderer.showing.at(entry, pending.script.units, pending.script.api)
                 chosen = self.pools.breakpoints(call, view)
             elif call.opened is not None or call.is_unread:
-                chosen = self.renderer.chosen(pending, made, entry, cache_breakpoints.Anew(call.opened, call.is_unread))
+                anew = cache_breakpoints.Anew(call.opened, call.is_unread)
+                chosen = self.renderer.choose_breakpoints(pending, made, entry, anew)
             elif call.changes and call.parent is not None:
                 chosen = self._reading_own_entry(call, call.parent)
             call = self._split(call)
@@ -288,7 +288,7 @@ class CallStages:
 
     def validate_request(self, call: RequestCall) -> RequestCall:
         """Check the final bytes against the provider's rules, and journal their cache breakpoints. Raises HostError."""
-        self.renderer.hold(call.pending, call.made, decided=call.decided)
+        self.renderer.check(call.pending, call.made, decided=call.decided)
         if call.chosen != AS_THE_CLIENT and call.placed != "retried":
             self._log.note(call.chosen)
             self._window.note_shown_once(call)

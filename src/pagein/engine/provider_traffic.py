@@ -33,7 +33,7 @@ from pagein.engine.log.backlog import Fact, UndecidedRequest
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import NO_FACTS, PendingCall, RequestFacts
-from pagein.engine.send.outgoing_body import thoughtless
+from pagein.engine.send.outgoing_body import without_thinking
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.rendered_bytes import Bytes
 from pagein.engine.send.request_call import DecisionClaim, GivenUp, prepared_request
@@ -125,13 +125,18 @@ class Traffic:
             try:
                 self._window.model = asked.model or self._window.model
                 inline, pools = (offers, ()) if self._window.parts.pooled is None else split_offers(offers)
-                pending = replace(
-                    PendingCall.unchanged(script, envelope, body, head_of(envelope, script, context)),
+                pending = PendingCall(
+                    script,
+                    theirs=envelope,
+                    original=body,
+                    head=head_of(envelope, script, context),
                     offers=inline,
-                    pool_offers=pools,
+                    envelope=envelope,
+                    body=body,
                     lasting=lasting,
                     facts=facts,
                     context=context,
+                    pool_offers=pools,
                 )
                 pending = replace(pending, script=self._index.restore_lost(script, envelope))
                 asked = replace(asked, last=pending.script.units[-1].name)
@@ -166,7 +171,7 @@ class Traffic:
             script = transcript(envelope.items, envelope.api)
             for unit in script.units[-1:]:
                 self._shared.owed.add(self._log.name, Fact(PassthroughNote(), None, unit.name))
-            return thoughtless(PendingCall.unchanged(script, envelope, body, head_of(envelope, script)))
+            return without_thinking(PendingCall.unchanged(script, envelope, body, head_of(envelope, script)))
         try:
             script = self._index.reader.read(envelope)
             call = PendingCall.unchanged(script, envelope, body, head_of(envelope, script))

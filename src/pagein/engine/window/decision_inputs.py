@@ -20,7 +20,7 @@ from pagein.policy.economics.rewrite_cost import account_with_previews as with_p
 from pagein.policy.eviction.residency import Epoch, Residency, is_removable
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.stubs.previews import Previews, is_previewed
-from pagein.policy.stubs.recall_ways import Begins
+from pagein.policy.stubs.recall_ways import EnteringTools
 
 
 def warm_calls(state: State) -> frozenset[str]:
@@ -69,7 +69,7 @@ def _tokens_spared(previews: tuple[PagedOut, ...]) -> int:
 
 
 def toll(
-    state: State, moment: Moment, residency: Residency, big: tuple[PagedOut, ...], begins: Begins | None
+    state: State, moment: Moment, residency: Residency, big: tuple[PagedOut, ...], begins: EnteringTools | None
 ) -> float | None:
     """Return the extra cost of large outputs as previews, in BIT.
 

@@ -123,13 +123,11 @@ def _listed_window(model: str) -> int | None:
 
 
 def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
-    """Decide evictions and store their content. A failing store raises nothing: the window stays, and the outcome has
-    the reason.
-    """
+    """Decide evictions and store their content. If the store fails, the window stays, and the outcome has the reason."""
     scene = _without_servers(scene) if scene.residency.rules.lets_server_results_go else scene
     state, moment, account = scene.state, scene.moment, _account_at_call(scene)
     planned = _plan(scene, moment, account)
-    is_feared = _is_full(scene, moment, 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out))
+    is_feared = _is_full(scene, moment, 0 if planned.epoch is None else planned.epoch.gain)
     whole, is_waiting = list[TurnRemoval](), False
     if is_feared and not state.hand.off:
         planned, whole, is_waiting = _plan_overflow(scene, moment, account, planned)
@@ -230,20 +228,17 @@ def _plan_overflow(
     limit: the session can still continue, end, be compacted or pause, and then the rewrite would be wasted, or free
     later.
     """
-    gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
-    seen, most = _full_window(scene), _most(scene, moment)
-    kinds = (
-        scene.state.standing.all(),
-        full_window.failures(seen),
-        full_window.long_user_texts(seen, scene.valve.pastes),
-    )
+    seen, most = _full_window(scene), _excess_of(scene, moment)
+    texts = full_window.long_user_texts(seen, scene.valve.pastes)
+    kinds = (scene.state.standing.all(), full_window.failures(seen), texts)
     forced = overflow.overflow_plan(
         kinds, scene.residency, moment, account, most=most, newest=seen.newest, held=seen.held
     )
-    going = () if forced.epoch is None else forced.epoch.page_out
-    missing = most - sum(one.gain for one in going)
+    going, spared = ((), 0) if forced.epoch is None else (forced.epoch.page_out, forced.epoch.gain)
+    missing = most - spared
     whole = full_window.whole(seen, missing, going) if missing > 0 else []
     charged = _with_turns(scene, forced, moment, account, whole)
+    gain = 0 if planned.epoch is None else planned.epoch.gain
     if _is_at_limit(scene, moment, gain) or overflow.is_covered(charged, scene.residency):
         return forced, whole, False
     return planned, [], True
@@ -344,7 +339,7 @@ def _with_uncached(scene: Scene, moment: Moment, planned: EpochPlan) -> EpochPla
     return with_masked_on_entry(planned, entering, residency, moment)
 
 
-def _most(scene: Scene, moment: Moment) -> float:
+def _excess_of(scene: Scene, moment: Moment) -> float:
     """Return the estimated tokens to evict from a nearly full window."""
     allowed = scene.valve.low * (scene.window or 0)
     return excess_tokens(moment, allowed, reported=scene.state.floor is not None)

@@ -40,7 +40,6 @@ STOP: Final = 60.0
 
 LATE: Final = 60.0
 """Seconds by which a time must outlast the short TTL to show anything, because a provider may remove expired entries late."""
-
 MISSED: Final = 0.7
 """A request that read less than this share of the cached tokens met a loss at the provider."""
 

@@ -21,8 +21,8 @@ def plan_without(
     if economics is None:
         enough = sum(one.tokens for one in going) >= settings.batch_tokens
         return replace(planned, epoch=epoch) if enough else nothing
-    gain = sum(one.gain for one in going)
-    whole = sum(one.gain for one in planned.epoch.page_out)
+    gain = epoch.gain
+    whole = planned.epoch.gain
     if gain <= economics.entrance or not whole:
         return nothing
     cost = rewrite_cost(moment, economics, min(one.before for one in going), gain)

@@ -162,7 +162,7 @@ def _charge_plan(
     if economics is None or planned.epoch is None:
         return planned
     going = planned.epoch.page_out
-    gain = sum(one.gain for one in going) - sum(one.tokens for one in coming)
+    gain = planned.epoch.gain - sum(one.tokens for one in coming)
     first = min([one.before for one in going] + [one.before for one in coming])
     before = readable_tokens(planned.alone, economics, first)
     if economics.at_marks and not before:  # no entry ends at the prompt prefix: its last part may be written again too

@@ -129,6 +129,11 @@ class Epoch:
     entering: frozenset[tuple[int, int]] = frozenset()
 
     @property
+    def gain(self) -> int:
+        """Tokens saved by its evictions."""
+        return sum(one.gain for one in self.page_out)
+
+    @property
     def uncached(self) -> bool:
         """Whether nothing changes in front of the last cache breakpoint of the request before."""
         return self.reason in UNCACHED
@@ -234,8 +239,7 @@ def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Ac
         return EpochPlan(None, alone, alone)
     going = tuple(sorted(chain(standing.old(), standing.ripe() if easy else ()), key=_place))
     epoch = _epoch(going, _reason(moment, economics, below))
-    gain = sum(one.gain for one in going)
-    return EpochPlan(epoch, account_after_rewrite(alone, moment, economics, risked - below, gain), alone)
+    return EpochPlan(epoch, account_after_rewrite(alone, moment, economics, risked - below, epoch.gain), alone)
 
 
 def _reason(moment: Moment, economics: Economics, below: float) -> str:
