@@ -165,7 +165,7 @@ class Stage:
         """What was told of calls so far, when all has been told."""
         assert self.gateway._relay is not None
         await self.gateway._relay.idle.wait()
-        await self.gateway._relay.wait_until_told()
+        await self.gateway._relay.wait_for_reports()
         return [line for line in self.logged() if line["event"] == "call"]
 
 

@@ -116,7 +116,7 @@ class Run:
         body = self.body(talk)
         assert check_body(json.loads(body), self.api) == []
         if broken and body not in self.sent:
-            with mock.patch.object(RequestRenderer, "hold", side_effect=ZeroDivisionError):
+            with mock.patch.object(RequestRenderer, "check", side_effect=ZeroDivisionError):
                 failed = self.asked(body, lasting)
             assert failed.failure
             assert check_body(failed.request, self.api) == []

@@ -110,7 +110,7 @@ class PooledRun(Run):
         """A request whose decision fails goes out valid, and the next goes on."""
         self.now += 10
         body = with_tools(clients.body(talk, self.api, manner), self.api)
-        with mock.patch.object(RequestRenderer, "hold", side_effect=ZeroDivisionError):
+        with mock.patch.object(RequestRenderer, "check", side_effect=ZeroDivisionError):
             prepared = self.engine.prepare(body, self.api, at=self.now, hint="one", offers=(*RECALL, *POOLS))
         theirs, ours = json.loads(body), json.loads(prepared.body)
         assert list(clients.results_of(theirs, self.api)) == list(clients.results_of(ours, self.api))

@@ -115,7 +115,7 @@ class Client:
         if how == "off":
             sent = self.engine.unchanged_request(body, "anthropic", hint="one")
         elif how == "broken":
-            with mock.patch.object(RequestRenderer, "hold", side_effect=ZeroDivisionError):
+            with mock.patch.object(RequestRenderer, "check", side_effect=ZeroDivisionError):
                 prepared = self.engine.prepare(body, "anthropic", at=at, hint="one", offers=self.offers)
             assert prepared.failure
             sent = prepared.body

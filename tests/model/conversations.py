@@ -2,6 +2,7 @@
 
 from hypothesis import strategies as st
 
+from pagein.model.chats import ChatCall, ChatTurn
 from pagein.model.messages import (
     Block,
     FileAccess,
@@ -15,6 +16,7 @@ from pagein.model.messages import (
     ToolResult,
     Usage,
 )
+from pagein.model.references import Reference
 
 # Any character, lone surrogates and NUL among them.
 TEXTS = st.text(st.characters(), max_size=20)
@@ -61,6 +63,23 @@ MESSAGES = st.builds(
     id=st.none() | TEXTS,
 )
 WILD = st.lists(MESSAGES, max_size=8)
+OUTCOMES = st.builds(
+    ChatCall,
+    call_id=IDS,
+    tool=TEXTS,
+    args=TEXTS,
+    status=st.sampled_from(["ok", "fail"]),
+    object=st.builds(Reference, IDS.map("call {}".format)),
+)
+TURNS = st.lists(
+    st.builds(
+        ChatTurn,
+        said=st.lists(MESSAGES, max_size=2).map(tuple),
+        steps=st.lists(MESSAGES | OUTCOMES, max_size=4).map(tuple),
+    ),
+    max_size=3,
+)
+"""Turns of a chat, with anything that a stored page may have in it."""
 
 
 @st.composite

@@ -23,7 +23,8 @@ _BEGINNING: Final = re.compile(r"(?=/(?:v1|v1beta|openai)/|/chat/completions)")
 """Where a vendor's own path begins, also behind the path of a proxy or of a deployment."""
 _SIGNED: Final = "aws4-"
 """How an `Authorization` header begins that signs the body: a changed body would be refused."""
-_FEW: Final = 8
+_MOST_ROUNDS: Final = 8
+"""Most recall rounds in one answer."""
 
 
 class SdkModelCalls:
@@ -32,15 +33,11 @@ class SdkModelCalls:
     session: name of their session; None to find it by the headers, the fields or the first message.
     recall: whether the model is offered recall tools, which are answered here.
     is_owner: whether the engine is closed together with this object.
-    rounds: most recall rounds in one answer.
     """
 
-    def __init__(
-        self, engine: Engine, session: str | None, *, recall: bool, is_owner: bool = False, rounds: int = _FEW
-    ) -> None:
+    def __init__(self, engine: Engine, session: str | None, *, recall: bool, is_owner: bool = False) -> None:
         self._curator = BoundedCurator(EngineCurator(engine, recall=recall), is_owner=is_owner)
         self._hint = Hint(session, "program") if session else None
-        self._rounds = rounds
         self._switch = Switch(default_switch(), os.environ)
 
     def is_one(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> bool:
@@ -78,7 +75,7 @@ class SdkModelCalls:
             documented=any(one.name == found.vendor and url.startswith(one.address + "/") for one in VENDORS),
             model=found.model,
         )
-        return CuratedCall(self._curator, asked, self._rounds)
+        return CuratedCall(self._curator, asked, _MOST_ROUNDS)
 
 
 def names_of_ours(headers: Iterable[tuple[str, str]]) -> list[str]:

@@ -3,14 +3,14 @@
 Heavy imports are inside the functions, as in `cli`.
 """
 
-import json
 import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
+
+from pagein.cli.standard_streams import print_json, warn
 
 if TYPE_CHECKING:
     from pagein.archive import Archive
@@ -39,6 +39,9 @@ Since: TypeAlias = Annotated[
     ),
 ]
 Until: TypeAlias = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Stored at this time or before.")]
+Limit: TypeAlias = Annotated[
+    int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="Maximum number of rows.")
+]
 AsOf: TypeAlias = Annotated[
     str | None,
     typer.Option("--as-of", "--at", metavar="TIME", help="As it was then: 2026-11-21T10:00, or 2h, 3d ago."),
@@ -53,17 +56,16 @@ def in_archive(store: str | None, workspace: Path | None, work: "Callable[[Archi
         from rich.console import Console
 
         from pagein.archive import catch_up, find_store, open_archive
-        from pagein.ui.figures import plain
         from pagein.ui.progress import step_bar
 
     place = find_store(store, workspace)
     if place.told:
-        sys.stderr.write(f"pagein: {plain(place.told)}\n")
+        warn(place.told)
     with open_archive(place.store, workspace=place.workspace) as archive:
         with step_bar(Console(stderr=True), "following the journals") as tell:
             behind = catch_up(archive, tell)
         if behind:
-            sys.stderr.write(f"pagein: the newest entries may be missing: {plain(behind)}\n")
+            warn(f"the newest entries may be missing: {behind}")
         with pause_collection():
             return work(archive)
 
@@ -73,8 +75,7 @@ def print_answer(answer: dict[str, Any], view: Callable[..., None], *, as_json: 
     from pagein.ui.console import console
 
     if as_json:
-        # ASCII, so that text in an unknown encoding is escaped, not refused
-        sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
+        print_json(answer)
     else:
         view(console(), answer)
 

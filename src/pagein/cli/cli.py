@@ -44,7 +44,7 @@ from pagein.cli import (
     commands_upkeep,
     commands_versions,
 )
-from pagein.cli.standard_streams import drop_output, open_streams
+from pagein.cli.standard_streams import drop_output, open_streams, warn
 from pagein.errors import PageinError, StoreError
 
 _UNREAD = 1
@@ -92,7 +92,7 @@ def main() -> NoReturn:
     try:
         _run()
     except PageinError as error:
-        _complain(f"{error}{_remedy(error)}")
+        warn(f"{error}{_remedy(error)}")
         sys.exit(_UNUSABLE)
     except BrokenPipeError:  # the reader closed the pipe
         drop_output()
@@ -100,17 +100,17 @@ def main() -> NoReturn:
     except OSError as error:  # about a named file: a name too long, a closed folder, a full disk
         if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             drop_output()
-            _complain(f"cannot write to standard output: {error.strerror}")
+            warn(f"cannot write to standard output: {error.strerror}")
             sys.exit(_UNUSABLE)
         if error.filename is None and error.errno == errno.ENOENT:  # what `os.getcwd` raises
-            _complain("the current folder does not exist any more; change to another one")
+            warn("the current folder does not exist any more; change to another one")
             sys.exit(_UNUSABLE)
         if error.filename is None or error.strerror is None:
             raise
-        _complain(f"{str(error.filename)[:_LONGEST_NAME]}: {error.strerror}")
+        warn(f"{str(error.filename)[:_LONGEST_NAME]}: {error.strerror}")
         sys.exit(_UNUSABLE)
     except KeyboardInterrupt:
-        _complain("interrupted")
+        warn("interrupted")
         sys.exit(_INTERRUPTED)
     sys.exit(0)
 
@@ -142,12 +142,6 @@ def _heed_signals() -> None:
 
 def _end(number: int, _frame: object) -> NoReturn:
     raise SystemExit(_SIGNALLED + number)
-
-
-def _complain(message: str) -> None:
-    from pagein.ui.figures import plain
-
-    sys.stderr.write(f"pagein: {plain(message)}\n")
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so

@@ -3,7 +3,6 @@
 Heavy imports are inside the commands, as in `cli`.
 """
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import typer
 
 from pagein.cli.options import AsJson, Store, Workspace
+from pagein.cli.standard_streams import print_json
 from pagein.errors import BadInput
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _ask(  # noqa: PLR0913 -- the options of three commands
         with call_progress(console(error=True), wanted=not (quiet or as_json)) as show:
             answered = commands.ask(engine.session(session, workspace=workspace), asked, show)
         if as_json:
-            sys.stdout.write(json.dumps(answered.values, allow_nan=False, separators=(",", ":")) + "\n")
+            print_json(answered.values)
         elif answered.failure is None or answered.values["results"]:
             # a child repeats what it read: at a terminal, no sequence of it may act
             shown = "\n".join(map(plain, answered.text.split("\n"))) if sys.stdout.isatty() else answered.text

@@ -4,7 +4,6 @@ They write into the session's journal in the store; the agent's own process read
 imports are inside the commands, as in `cli`.
 """
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -12,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from pagein.cli.options import AsJson, Store, Workspace
+from pagein.cli.standard_streams import print_json
 from pagein.errors import BadSetting, StoreError
 
 SessionName: TypeAlias = Annotated[
@@ -23,6 +23,10 @@ Target: TypeAlias = Annotated[
         metavar="OBJECT",
         help="An object's id (pg-...), that of the tool call, or the name of a file; `pagein window` lists both ids.",
     ),
+]
+OptionalTarget: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(metavar="[OBJECT]", help="An object's id (pg-...), that of the tool call, or the name of a file."),
 ]
 Now: TypeAlias = Annotated[bool, typer.Option("--now", help="Open an epoch with the next call.")]
 
@@ -63,12 +67,7 @@ def window(
 
 def pin(
     session: SessionName,
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[OBJECT]", help="An object's id (pg-...), that of the tool call, or the name of a file."
-        ),
-    ] = None,
+    target: OptionalTarget = None,
     *,
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="A text that every window shows, verbatim.")
@@ -93,12 +92,7 @@ def pin(
 
 def unpin(
     session: SessionName,
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[OBJECT]", help="An object's id (pg-...), that of the tool call, or the name of a file."
-        ),
-    ] = None,
+    target: OptionalTarget = None,
     *,
     text: Annotated[
         str | None, typer.Option("--text", metavar="NAME", help="The name of a pinned text, or the text itself.")
@@ -189,7 +183,6 @@ def print_answer(answer: dict[str, Any], *, as_json: bool) -> None:
     if answer["failure"] is not None:
         raise StoreError(f"the store could not be written, so nothing is changed: {answer['failure']}")
     if as_json:
-        # ASCII, so that text in an unknown encoding is escaped, not refused
-        sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
+        print_json(answer)
     else:
         sys.stdout.write(f"{answer['text']}\n")

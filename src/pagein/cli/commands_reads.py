@@ -3,7 +3,6 @@
 Heavy imports are inside the commands, as in `cli`.
 """
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pagein.cli.options import AsJson, SessionName, Store, Workspace
+from pagein.cli.standard_streams import print_json
 from pagein.errors import BadInput, BadSetting, StoreError
 
 if TYPE_CHECKING:
@@ -141,8 +141,7 @@ def _read_by_mode(
     place, name = (":memory:", "read") if session is None else (store, session)
     answer = _in_session(name, workspace, place, lambda opened: commands.read_by_mode(opened, arguments))
     if as_json:
-        # ASCII, so that text in an unknown encoding is escaped, not refused
-        sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
+        print_json(answer)
         if not answer["ok"]:
             raise typer.Exit(1)
         return
@@ -215,8 +214,7 @@ def _in_session(
 
 def _print(answer: dict[str, Any], *, as_json: bool, needs_store: bool = False) -> None:
     if as_json:
-        # ASCII, so that text in an unknown encoding is escaped, not refused
-        sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
+        print_json(answer)
     if answer.get("is_error"):
         raise BadInput(str(answer["text"]))
     if (

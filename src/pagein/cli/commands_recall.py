@@ -3,7 +3,6 @@
 Heavy imports are inside the commands, as in `cli`.
 """
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -11,6 +10,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from pagein.cli.options import AsJson, SessionName, Store, Workspace
+from pagein.cli.standard_streams import print_json
 from pagein.errors import BadInput, BadName, StoreError
 
 ShownTo: TypeAlias = Annotated[
@@ -133,8 +133,7 @@ def stats(
 
 def _print(answer: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        # ASCII, so that text in an unknown encoding is escaped, not refused
-        sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
+        print_json(answer)
     if answer["is_error"]:
         raise BadInput(str(answer["text"]))
     if not as_json:

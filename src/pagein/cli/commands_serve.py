@@ -7,28 +7,24 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from errno import EADDRINUSE, errorcode
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pagein.cli.gateway_addresses import greeting_of
+from pagein.cli.gateway_parts import deciding_parts, measuring_parts
 from pagein.cli.options import Store, Upstreams, Workspace, with_upstream_options
 from pagein.cli.stored_costs import tell_week
-from pagein.errors import BadInput, BadSetting
+from pagein.errors import BadSetting
 
 if TYPE_CHECKING:
-    from pagein.engine.engine import Engine
     from pagein.gateway.announced_store import AnnouncedStore
-    from pagein.gateway.curation.session_keeper import Apply
-    from pagein.gateway.http.access import Handler
-    from pagein.gateway.kill_switch import Switch
-    from pagein.gateway.pages.session_views import HitView, Search
     from pagein.gateway.server import Gateway, GatewayParts
     from pagein.gateway.settings import GatewaySettings
 
@@ -36,10 +32,6 @@ if TYPE_CHECKING:
 _OF_CHANGES = ("store", "budget", "recall", "subscriptions", "keep_alive")
 # While a worker decides on a long request, a stream must not wait longer than this for its turn, seconds.
 _SWITCH_INTERVAL = 0.0005
-# Share of a decision's time for waiting for the store, once for threads and once for processes. The rest is for the fallback (law 7).
-_PATIENCE = 0.4
-_DAY = 86_400.0
-_GIGABYTE = 1_000_000_000
 
 
 def add_to(app: typer.Typer) -> None:
@@ -135,7 +127,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
     from pagein.gateway.http.addresses import is_this_machine
 
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    parts = _parts(store, workspace, log, settings, measure=measure)
+    parts = measuring_parts(log) if measure else deciding_parts(store, workspace, log, settings)
     if listener is not None:
         parts = replace(parts, listener=socket.socket(fileno=listener))
     with ExitStack() as open_until_the_end:
@@ -203,155 +195,6 @@ def _settings(given: dict[str, Any], workspace: Path, *, may_ask: bool | None) -
     config = load_config(workspace, told := {name: value for name, value in given.items() if value is not None})
     answer = None if may_ask is None else answer_for(config, may_ask=may_ask)
     return config.gateway if answer is None else load_config(workspace, {**told, KEY: answer}).gateway
-
-
-def _parts(
-    store: str | None, workspace: Path, log: Path | None, settings: "GatewaySettings", *, measure: bool
-) -> "GatewayParts":
-    """Return the parts of the gateway."""
-    from pagein.gateway.kill_switch import Switch, default_switch
-    from pagein.gateway.pages.json_logs import logger_to
-    from pagein.gateway.server import GatewayParts
-
-    switch, logger, token = Switch(default_switch(), os.environ), logger_to(_log_stream(log)), _token()
-    if measure:
-        return GatewayParts(switch=switch, logger=logger, token=token)
-    from pagein import wiring
-    from pagein.gateway.curation.branch_children import TOOLS, GatewayChildren
-    from pagein.gateway.curation.engine_curator import EngineCurator, ToolTerms
-    from pagein.gateway.curation.file_follower import FileFollower, FollowTerms
-    from pagein.gateway.curation.layer_follower import LayerFollower
-    from pagein.gateway.curation.session_keeper import SessionKeeper
-    from pagein.gateway.guard_reports import guarded_sessions
-    from pagein.gateway.pages.session_views import EngineLooker
-    from pagein.gateway.pages.stored_sessions import SessionArchive
-    from pagein.gateway.pages.window_orders import EngineHand
-    from pagein.settings.sources import load_config
-
-    config, every = load_config(workspace), settings.recall_everything
-    engine, layers = wiring.open_with_layers(store, workspace=workspace, patience=settings.budget * _PATIENCE)
-    files = (
-        FileFollower(
-            lambda: wiring.open_for_upkeep(store, workspace=workspace),
-            layers[0],
-            FollowTerms(settings.follow_files, config.engine.excluded),
-            logger,
-        )
-        if layers and (settings.memory or settings.follow_files != "off")
-        else None
-    )
-    asked = GatewayChildren(engine, config.delegation, settings.children_hour_usd, everything=every)
-    return GatewayParts(
-        EngineCurator(
-            engine,
-            recall=settings.recall,
-            tools=ToolTerms(
-                everything=every,
-                notes=settings.note_guidance,
-                pooled=config.engine.layout == "pooled",
-                children=TOOLS if settings.children else (),
-            ),
-            work=None if files is None else files.work,
-            names_answers=settings.ask_cache_misses,
-            budget=settings.budget,
-            guarded=guarded_sessions(wiring.public_address(store, workspace=workspace)),
-        ),
-        EngineLooker(engine, _search_in(store, workspace)),
-        switch,
-        logger,
-        look=wiring.file_watch(store, workspace=workspace),
-        token=token,
-        follower=LayerFollower(layers, logger) if layers and settings.memory else None,
-        files=files,
-        keeper=SessionKeeper(_retention(store, workspace, settings), logger)
-        if settings.retention or settings.quota
-        else None,
-        services=_services(engine, workspace, switch),
-        children=asked if settings.children else None,
-        hand=EngineHand(engine),
-        archive=SessionArchive(lambda: closing(wiring.open_for_upkeep(store, workspace=workspace, looks=True))),
-    )
-
-
-def _services(engine: "Engine", workspace: Path, switch: "Switch") -> "Mapping[str, Handler]":
-    """Return pagein's tools over MCP, on the gateway's engine."""
-    from pagein.mcp.first_answers import FirstAnswers
-    from pagein.mcp.http_endpoint import PATH, HttpEndpoint
-    from pagein.mcp.offered_tools import chosen
-    from pagein.mcp.tool_answers import ToolAnswers
-    from pagein.settings.sources import load_config
-
-    config = load_config(workspace).values
-    tools = chosen(config["mcp_tools"])  # type: ignore[arg-type]
-    folders = (str(workspace), *config["mcp_workspaces"])  # type: ignore[misc]
-    answers = ToolAnswers(engine, folders, tuple(one.name for one in tools), switch.is_off)
-    endpoint = HttpEndpoint(FirstAnswers(tools), answers, has_structure=config["mcp_structured"] is True)
-    return {PATH: endpoint.handle}
-
-
-def _retention(store: str | None, workspace: Path, settings: "GatewaySettings") -> "Apply":
-    """Return the retention of a store, which is opened for each look because looks are rare."""
-    from pagein.retention import apply_retention
-
-    began = time.time()  # noqa: TID251 - the rim reads the clock
-    keep = settings.retention * _DAY if settings.retention else None
-    quota = round(settings.quota * _GIGABYTE) if settings.quota else None
-
-    def apply(now: float, go_on: "Callable[[], bool]") -> "Sequence[str]":
-        from pagein import wiring
-
-        try:
-            kept = wiring.open_for_upkeep(store, workspace=workspace)
-        except BadInput:  # nothing is stored yet, or nothing stays
-            return ()
-        with closing(kept):
-            return apply_retention(kept, keep, now, began, quota, go_on).lines
-
-    return apply
-
-
-def _token() -> str:
-    """Return the user's token, or a token for this gateway alone if none can be stored."""
-    from pagein.gateway.http.access_token import default_file, ensure_token, fresh
-
-    try:
-        return ensure_token(default_file())
-    except BadSetting as problem:
-        typer.echo(f"warning: {problem}; the links of this gateway are good until it ends", err=True)
-        return fresh()
-
-
-def _search_in(store: str | None, workspace: Path) -> "Search":
-    """Return a search over the whole store, opened for each question because questions are rare."""
-
-    def search(text: str) -> "list[HitView]":
-        from pagein import archive
-        from pagein.gateway.pages.session_views import HITS
-        from pagein.model.search_query import Search as Asked
-
-        asked = Asked(pattern=text, limit=HITS, ignore_case=True)
-        with archive.open_archive(store, workspace=workspace) as opened:
-            hits = opened.search(asked).hits
-        return [
-            {
-                "id": hit.where.id,
-                "name": hit.where.nickname or hit.where.path or "",
-                "line": hit.match.line,
-                "text": hit.match.text,
-            }
-            for hit in hits
-        ]
-
-    return search
-
-
-def _log_stream(log: Path | None) -> TextIO:
-    if log is None:
-        return sys.stderr
-    try:
-        return os.fdopen(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "a", encoding="utf-8")
-    except OSError as problem:
-        raise BadSetting(f"--log {log}: {problem.strerror}") from problem
 
 
 def _run(

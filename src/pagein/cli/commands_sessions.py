@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pagein.cli.agent_names import agent_name
-from pagein.cli.archive_access import AsOf, GivenWorkspace, file_paths, in_archive, moment, print_answer
+from pagein.cli.archive_access import AsOf, GivenWorkspace, Limit, file_paths, in_archive, moment, print_answer
 from pagein.cli.options import AsJson, Store
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def sessions(  # noqa: PLR0913 - a command has as many options as it has
         ),
     ] = None,
     sub_agents: Annotated[bool, typer.Option("--sub-agents", help="Also the sessions of sub-agents.")] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="Maximum number of rows.")
-    ] = 20,
+    limit: Limit = 20,
     workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,

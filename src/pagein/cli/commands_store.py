@@ -5,6 +5,7 @@ Heavy imports are inside the commands, as in `cli`.
 
 import contextlib
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ import typer
 from pagein.cli.agent_names import agent_name
 from pagein.cli.archive_access import (
     GivenWorkspace,
+    Limit,
     Name,
     Since,
     Until,
@@ -25,6 +27,7 @@ from pagein.cli.archive_access import (
 )
 from pagein.cli.code_search import WorkspaceSearch, search_workspace
 from pagein.cli.options import AsJson, Store
+from pagein.cli.standard_streams import warn
 from pagein.errors import BadInput, StoreError
 
 if TYPE_CHECKING:
@@ -70,9 +73,7 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
     since: Since = None,
     until: Until = None,
     deleted: Annotated[bool, typer.Option("--deleted", help="Also deleted objects.")] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="Maximum number of rows.")
-    ] = 50,
+    limit: Limit = 50,
     before: Annotated[
         int | None,
         typer.Option("--before", metavar="SEQUENCE", min=1, max=_MOST, help="The next page: objects older than this."),
@@ -104,13 +105,19 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
     in_archive(store, workspace, work)
 
 
+def _refuse_with_code(given: Mapping[str, object]) -> None:
+    """Raise BadInput for an option that a search of the workspace's files does not take."""
+    wrong = next((name for name, value in given.items() if value is not None), None)
+    if wrong is not None:
+        raise BadInput(f"{wrong} is only valid for a search of the store; leave it out, or leave out --code")
+
+
 def _tell_missing_types(archive: "Archive", types: list[str] | None, found: list[object]) -> None:
     """Tell on stderr if nothing was found because the store has no object of a type."""
     from pagein.tools.store_commands import missing_types
-    from pagein.ui.figures import plain
 
     if types and not found and (told := missing_types(archive.objects, types)):
-        sys.stderr.write(f"pagein: {plain(told)}\n")
+        warn(told)
 
 
 def search(  # noqa: PLR0913 - a command has as many options as it has
@@ -191,10 +198,7 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
             "--in": within,
         }
         others |= {"--field": field, "--each": each, "--next": following, "--context": context or None}
-        others["--versions"] = None if versions == "newest" else versions
-        wrong = next((name for name, value in others.items() if value is not None), None)
-        if wrong is not None:
-            raise BadInput(f"{wrong} is only valid for a search of the store; leave it out, or leave out --code")
+        _refuse_with_code(others | {"--versions": None if versions == "newest" else versions})
         search_workspace(
             WorkspaceSearch(pattern, regex, ignore_case, path, limit, timeout),
             session=session,
@@ -245,9 +249,7 @@ def backlinks(
         typer.Option("--pinned", metavar="HASH", help="Only references to the version with this object hash."),
     ] = None,
     ever: Annotated[bool, typer.Option("--ever", help="Also from versions that are not the newest.")] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="Maximum number of rows.")
-    ] = 50,
+    limit: Limit = 50,
     workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,

@@ -4,7 +4,6 @@ Exit status: 0; 1 if `check` found unrepaired damage, or `export` had to omit un
 imports are inside the commands, as in `cli`.
 """
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pagein.cli.options import AsJson, Store, Workspace
+from pagein.cli.standard_streams import print_json, warn
 from pagein.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def export_(
         with _open_store(store, workspace) as opened:
             folder = upkeep.export_rlm(opened, Path(file), pi_rlm, patterns)
         if as_json:
-            _print_json({"folder": str(folder)}, sys.stdout)
+            print_json({"folder": str(folder)})
         elif not quiet:
             sys.stdout.write(_plain(f"written to {folder}") + "\n")
         return
@@ -93,13 +93,13 @@ def export_(
     answer = {"records": done.counts, "withheld": done.withheld, "lost": done.lost}
     out = sys.stderr if file == upkeep.STANDARD else sys.stdout
     if as_json:
-        _print_json(answer, out)
+        print_json(answer, out)
     elif not quiet:
         out.write(f"exported {_count_words(done.counts)}\n")
         if done.withheld:
             out.write(f"{done.withheld} of them changed or left out, as they may show files that must not be stored\n")
     for line in done.lost:
-        _warn(f"not exported: {line}")
+        warn(f"not exported: {line}")
     if done.lost:
         raise typer.Exit(_WRONG)
 
@@ -138,7 +138,7 @@ def import_(
             "lost": done.lost,
             "unburied": done.unburied,
         }
-        _print_json(answer, sys.stdout)
+        print_json(answer)
     elif not quiet:
         sys.stdout.write(f"read {_count_words(done.counts)}; new here: {_count_words(done.added)}\n")
         if done.forgotten:
@@ -148,9 +148,9 @@ def import_(
                 f"{done.withheld} of them changed or left out, as they may show files that must not be stored\n"
             )
     for line in done.unburied:
-        _warn(f"can come again here: {line}")
+        warn(f"can come again here: {line}")
     for line in done.lost:
-        _warn(f"not imported: {line}")
+        warn(f"not imported: {line}")
     if done.lost:
         raise typer.Exit(_WRONG)
 
@@ -185,7 +185,7 @@ def check(
         answer["behind"] = report.behind
         if done is not None:
             answer |= {"rows": done.rows, "kept": None if done.kept is None else str(done.kept)}
-        _print_json({**answer, "findings": findings}, sys.stdout)
+        print_json({**answer, "findings": findings})
     else:
         for one in report.findings:
             mark = "repaired" if one.repaired else "WRONG"
@@ -203,7 +203,7 @@ def check(
             )
     if not report.is_clean:
         if not repair:
-            _warn("pagein check --repair repairs what can be repaired")
+            warn("pagein check --repair repairs what can be repaired")
         raise typer.Exit(_WRONG)
 
 
@@ -233,7 +233,7 @@ def reindex(
     with _open_store(store, workspace) as opened, step_bar(Console(stderr=True), "following the store") as tell:
         done = upkeep.reindex(opened, wiring.layers_of(opened), layer, tell)
     if as_json:
-        _print_json({"layers": [{"layer": name, **asdict(one)} for name, one in done.items()]}, sys.stdout)
+        print_json({"layers": [{"layer": name, **asdict(one)} for name, one in done.items()]})
         return
     for name, one in done.items():
         sys.stdout.write(f"{name}: followed {one.followed:,}, made {one.made:,}\n")
@@ -277,7 +277,7 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
         _end(opened, end or ())
         planned = upkeep.garbage(opened, retention, time.time(), apply=apply)  # noqa: TID251 - the rim reads the clock
     if as_json:
-        _print_json({"applied": apply, **_plan_json(planned)}, sys.stdout)
+        print_json({"applied": apply, **_plan_json(planned)})
         return
     for session, why in list(zip(planned.sessions, planned.reasons, strict=True))[:_SHOWN]:
         sys.stdout.write(_plain(f"session  {session.name}  {why}, {session.size:,} bytes of journal") + "\n")
@@ -300,7 +300,7 @@ def _end(opened: "WholeStore", names: list[str] | tuple[str, ...]) -> None:
     known = {one.name for one in opened.sessions()}
     for ended in [session_name(name, known) for name in names]:
         opened.end_session(ended)
-        _warn(f"session {ended} has ended")
+        warn(f"session {ended} has ended")
 
 
 def _plan_json(planned: "CollectionPlan") -> dict[str, Any]:
@@ -388,16 +388,7 @@ def _count_words(counts: dict[str, int]) -> str:
     return ", ".join(named) or "nothing"
 
 
-def _warn(text: str) -> None:
-    sys.stderr.write(f"pagein: {_plain(text)}\n")
-
-
 def _plain(text: str) -> str:
     from pagein.ui.figures import plain
 
     return plain(text)
-
-
-def _print_json(answer: dict[str, Any], out: Any) -> None:  # noqa: ANN401 -- a text stream
-    # ASCII, so that a name in an unknown encoding is escaped, not refused
-    out.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")

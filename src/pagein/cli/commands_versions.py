@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from pagein.cli.archive_access import AsOf, GivenWorkspace, Name, file_paths, in_archive, moment, print_answer
+from pagein.cli.archive_access import AsOf, GivenWorkspace, Limit, Name, file_paths, in_archive, moment, print_answer
 from pagein.cli.options import AsJson, Store
 from pagein.errors import BadInput, BadSetting
 
@@ -41,9 +41,7 @@ def add_to(app: typer.Typer) -> None:
 def history(
     name: Name,
     *,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="Maximum number of rows.")
-    ] = 50,
+    limit: Limit = 50,
     workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,

@@ -1,11 +1,12 @@
 """Standard streams of a command: how they are opened, written, and closed when the reader has gone."""
 
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from pagein.errors import BadSetting
 
@@ -54,6 +55,19 @@ def catch_full_disk() -> Iterator[None]:
     except OSError as error:
         drop_output()
         raise BadSetting(f"cannot write to standard output: {error.strerror}") from error
+
+
+def print_json(answer: Mapping[str, Any], out: TextIO | None = None) -> None:
+    """Print an answer as one JSON object in a line. out: where to; None for stdout."""
+    # ASCII, so that text in an unknown encoding is escaped, not refused
+    (out or sys.stdout).write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
+
+
+def warn(text: str) -> None:
+    """Write a line for people to stderr."""
+    from pagein.ui.figures import plain
+
+    sys.stderr.write(f"pagein: {plain(text)}\n")
 
 
 def console(*, error: bool = False) -> "Console":

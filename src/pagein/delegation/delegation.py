@@ -45,13 +45,10 @@ class Delegation:
         *,
         session_model: str = "",
         tree: CallTree = PROCESS_CALLS,
-        clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], float] = time.time,  # noqa: TID251 -- the rim reads the clock
-        new_id: Callable[[], str] = lambda: secrets.token_hex(6),
         retries: Retries = USUAL_RETRIES,
         memo: AnswerMemo | None = None,
     ) -> None:
-        self._means = Means(results, toolset, settings, tree, clock, now, new_id, retries, memo)
+        self._means = Means(results, toolset, settings, tree, time.monotonic, _now, _new_id, retries, memo)
         self._open_model = open_model
         self._session_model = session_model
 
@@ -78,6 +75,14 @@ class Delegation:
         finally:
             await model.close()
         return replace(report, seconds=self._means.clock() - began)
+
+
+def _now() -> float:
+    return time.time()  # noqa: TID251 -- the rim reads the clock
+
+
+def _new_id() -> str:
+    return secrets.token_hex(6)
 
 
 def _check(question: Question) -> Pattern | None:

@@ -50,7 +50,6 @@ from pagein.policy.economics.rewrite_cost import Economics, is_cold
 _MARKED: Final = CacheMarksNote("marked")
 _CACHE_USE: Final = (CacheMarksNote, UsageNote, MessageEntry, RequestSent)
 
-
 Stage: TypeAlias = Callable[[RequestCall], RequestCall]
 
 
@@ -130,7 +129,7 @@ class CallStages:
             for stage in stages:
                 call = stage(call)
             if claim is not None and call.placed != "passed":
-                claim.keep()
+                claim.take()
         self._index.learn()
         return call
 
@@ -201,9 +200,8 @@ class CallStages:
         if economics is not None and gate.begins is not None:
             economics = replace(economics, reported=self._fronts.last_prompt(call.parent))
         moment = moment_of(state, state.now if at is None else at)
-        if (
-            terms is not None and moment.last is not None
-        ):  # a retry has no entry of its own, and its answer tells its time
+        # a retry has no entry of its own, and its answer tells its time
+        if terms is not None and moment.last is not None:
             moment = replace(moment, last=max(moment.last, terms.before.lease.sent or moment.last))
         # nothing was sent before, or the cache entries have expired
         is_unread = state.sent_at is None or (economics is not None and is_cold(moment, economics))
@@ -257,7 +255,8 @@ class CallStages:
                 view = self.renderer.showing.at(entry, pending.script.units, pending.script.api)
                 chosen = self.pools.breakpoints(call, view)
             elif call.opened is not None or call.is_unread:
-                chosen = self.renderer.chosen(pending, made, entry, cache_breakpoints.Anew(call.opened, call.is_unread))
+                anew = cache_breakpoints.Anew(call.opened, call.is_unread)
+                chosen = self.renderer.choose_breakpoints(pending, made, entry, anew)
             elif call.changes and call.parent is not None:
                 chosen = self._reading_own_entry(call, call.parent)
             call = self._split(call)
@@ -289,7 +288,7 @@ class CallStages:
 
     def validate_request(self, call: RequestCall) -> RequestCall:
         """Check the final bytes against the provider's rules, and journal their cache breakpoints. Raises HostError."""
-        self.renderer.hold(call.pending, call.made, decided=call.decided)
+        self.renderer.check(call.pending, call.made, decided=call.decided)
         if call.chosen != AS_THE_CLIENT and call.placed != "retried":
             self._log.note(call.chosen)
             self._window.note_shown_once(call)
@@ -318,7 +317,7 @@ class CallStages:
         units, known = script.units, self._index.known_length(script.units)
         head = cache_inputs.head_of(sent.envelope, script, sent.context)
         if 0 < known < len(units):
-            pending = PendingCall(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
+            pending = PendingCall.unchanged(script, sent.envelope, sent.body, head)
             call = self.find_branch(RequestCall(pending=pending, asked_at=sent.at, most=CLOSED_GATE))
             call = self.pools.choose_layout(call)
             for stage in self.pooled if call.is_pooled else self.decision[:-1]:

@@ -151,7 +151,7 @@ class Engine:
             raise BadInput(f"a session's name is a text, not {name!r}")
         if not name:
             raise BadInput("a session has a name, and this one's is empty")
-        self._notice()
+        self._close_after_erasure()
         found = self._sessions.get(name, lambda: self._resume_session(name))
         if workspace is not None:
             found.work_in(fspath(workspace))
@@ -159,8 +159,8 @@ class Engine:
             found.model = model
         return found
 
-    def _notice(self) -> None:
-        """Close the sessions after an erasure in the store."""
+    def _close_after_erasure(self) -> None:
+        """Close the sessions if the store erased something since the last look: they may hold the erased text."""
         try:
             count = self._blobs.forgettings()
         except StoreError:  # reads and requests report it
@@ -183,21 +183,21 @@ class Engine:
             self._pager,
             self._counter,
             settings.residency,
-            self._journals,
-            self._outside,
-            self._make_recall,
-            settings.excluded,
-            settings.valve,
-            settings.manifest_budget if settings.manifest else None,
-            settings.rereads,
-            settings.marks == "extended",
-            self._shared,
-            self._snapshots,
-            settings.floor_paging,
-            self._tool_uses,
-            settings.guards,
-            settings.pools,
-            settings.pooled_clients if settings.layout == "pooled" else None,
+            journals=self._journals,
+            outside=self._outside,
+            make_recall=self._make_recall,
+            excluded=settings.excluded,
+            valve=settings.valve,
+            manifest=settings.manifest_budget if settings.manifest else None,
+            rereads=settings.rereads,
+            marks=settings.marks == "extended",
+            shared=self._shared,
+            snapshots=self._snapshots,
+            floor_paging=settings.floor_paging,
+            tool_uses=self._tool_uses,
+            guards=settings.guards,
+            pools=settings.pools,
+            pooled=settings.pooled_clients if settings.layout == "pooled" else None,
         )
 
     def _make_recall(self, log: SessionLog) -> SessionRecall:

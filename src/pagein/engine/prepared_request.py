@@ -16,7 +16,7 @@ from pagein.policy.economics.cache_lifetimes import ShortRewrite
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
 from pagein.policy.eviction.residency import Thinking
 from pagein.policy.eviction.results_shown_once import ResultsShownOnce
-from pagein.policy.stubs.recall_ways import TOOLS, Begins, Way
+from pagein.policy.stubs.recall_ways import TOOLS, EnteringTools, Way
 from pagein.providers.caches.cache_doctor import WELL, Diagnosis
 from pagein.providers.validity import Api
 
@@ -83,7 +83,7 @@ class Gate:
     arguments: bool = True
     thinking: Thinking | None = "kept"
     way: Way | None = TOOLS
-    begins: Begins | None = None
+    begins: EnteringTools | None = None
     servers: Callable[[], bool] = lambda: True
     unseen_tail: float | None = None
     rewrite: ShortRewrite | None = None

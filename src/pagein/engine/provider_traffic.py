@@ -33,7 +33,7 @@ from pagein.engine.log.backlog import Fact, UndecidedRequest
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import NO_FACTS, PendingCall, RequestFacts
-from pagein.engine.send.outgoing_body import thoughtless
+from pagein.engine.send.outgoing_body import without_thinking
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.rendered_bytes import Bytes
 from pagein.engine.send.request_call import DecisionClaim, GivenUp, prepared_request
@@ -124,42 +124,42 @@ class Traffic:
             pending: PendingCall | None = None  # the call as far as it was built
             try:
                 self._window.model = asked.model or self._window.model
-                head = head_of(envelope, script, context)
                 inline, pools = (offers, ()) if self._window.parts.pooled is None else split_offers(offers)
                 pending = PendingCall(
                     script,
-                    envelope,
-                    body,
-                    head,
-                    inline,
-                    envelope,
-                    body,
-                    lasting,
-                    facts,
+                    theirs=envelope,
+                    original=body,
+                    head=head_of(envelope, script, context),
+                    offers=inline,
+                    envelope=envelope,
+                    body=body,
+                    lasting=lasting,
+                    facts=facts,
                     context=context,
                     pool_offers=pools,
                 )
-                script = self._index.restore_lost(script, envelope)
-                asked = replace(asked, last=script.units[-1].name)
-                pending = replace(pending, script=script)
+                pending = replace(pending, script=self._index.restore_lost(script, envelope))
+                asked = replace(asked, last=pending.script.units[-1].name)
                 if problem is not None:  # another attempt would wait for the store again
-                    return self._fallen_back(asked, pending, _problem_words(problem))
-                call = self._stages.run(pending, at, claim)
-                if call.placed == "passed":
-                    offered = call.pending.own_tool_names
-                    return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))
-                self._note_sent(call.pending, call.made, call.chosen)
-                if facts.reported and call.entry is not None:
-                    self._reports.expect(call.entry, asked)
-                return replace(prepared_request(asked, call), before=self._index.answered_before(call))
+                    return self._fall_back(asked, pending, _problem_words(problem))
+                return self._decide(asked, pending, claim)
             except GivenUp:
                 self._settle_debts()  # record the request that was sent instead
                 raise
             except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
                 failure = _problem_words(problem)
-                return (
-                    replace(asked, failure=failure) if pending is None else self._fallen_back(asked, pending, failure)
-                )
+                return replace(asked, failure=failure) if pending is None else self._fall_back(asked, pending, failure)
+
+    def _decide(self, asked: PreparedRequest, pending: PendingCall, claim: DecisionClaim | None) -> PreparedRequest:
+        """Return the request to send, after the stages of its call."""
+        call = self._stages.run(pending, asked.at, claim)
+        if call.placed == "passed":
+            offered = call.pending.own_tool_names
+            return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))
+        self._note_sent(call.pending, call.made, call.chosen)
+        if pending.facts.reported and call.entry is not None:
+            self._reports.expect(call.entry, asked)
+        return replace(prepared_request(asked, call), before=self._index.answered_before(call))
 
     def unchanged_request(self, body: bytes, envelope: Envelope, patience: float) -> bytes:
         """Return the client's request without a decision and without invalid thinking. Raises BadInput.
@@ -171,10 +171,10 @@ class Traffic:
             script = transcript(envelope.items, envelope.api)
             for unit in script.units[-1:]:
                 self._shared.owed.add(self._log.name, Fact(PassthroughNote(), None, unit.name))
-            return thoughtless(PendingCall(script, envelope, body, head_of(envelope, script), None, envelope, body))
+            return without_thinking(PendingCall.unchanged(script, envelope, body, head_of(envelope, script)))
         try:
             script = self._index.reader.read(envelope)
-            call = PendingCall(script, envelope, body, head_of(envelope, script), None, envelope, body)
+            call = PendingCall.unchanged(script, envelope, body, head_of(envelope, script))
             with contextlib.suppress(StoreError), self._log.turn():
                 self._index.learn()
             self._index.note_passthrough(call)
@@ -196,9 +196,8 @@ class Traffic:
         reply: the provider's whole reply, as fields or as an SDK object; or the usage alone.
         """
         keep = verdict = None
-        usage, notes, forecast, failure = self._read_reply(
-            prepared, reply
-        )  # outside the lock: the next request need not wait
+        # outside the lock: the next request need not wait
+        usage, notes, forecast, failure = self._read_reply(prepared, reply)
         entry: EntryId | None = None
         snapshot: Callable[[], None] | None = None
         with self._lock:
@@ -366,7 +365,7 @@ class Traffic:
             self._index.learn()
         return found
 
-    def _fallen_back(self, asked: PreparedRequest, call: PendingCall, failure: str) -> PreparedRequest:
+    def _fall_back(self, asked: PreparedRequest, call: PendingCall, failure: str) -> PreparedRequest:
         """Return the last rendering of the branch with the client's new messages; else the client's request without
         invalid thinking.
         """

@@ -89,7 +89,7 @@ class Session(DelegatedQuestions):
         Without the store, the session begins as new, and catches up at its first turn (law 7).
         """
         session = cls(name, parts, begin=begin, again=again, resumes=True)
-        session._caught_up()
+        session._try_to_catch_up()
         return session
 
     @property
@@ -176,7 +176,7 @@ class Session(DelegatedQuestions):
 
         at: time in seconds since 1970; None for the time of the last message.
         """
-        self._caught_up()
+        self._try_to_catch_up()
         before = self._window.sent
         call = WindowCall(at=self._log.state().now if at is None else at, gate=gate)
         done = self._window.decide(call)
@@ -201,7 +201,7 @@ class Session(DelegatedQuestions):
         """Read the entries of other processes (see `SessionLog.catch_up`). Raises StoreError."""
         self._log.catch_up()
 
-    def _caught_up(self) -> None:
+    def _try_to_catch_up(self) -> None:
         """Read the entries of other processes, if the store is available. A failure is reported at the next write."""
         with contextlib.suppress(StoreError):
             self._log.catch_up()
@@ -362,7 +362,7 @@ class Session(DelegatedQuestions):
 
     def status(self) -> ReadingStatus:
         """Return the figures on reads on this branch, by any process."""
-        self._caught_up()
+        self._try_to_catch_up()
         return self.reads.status(self.journal.branch(self.leaf))
 
     def fork(self, name: str) -> "Session":
@@ -374,7 +374,7 @@ class Session(DelegatedQuestions):
         if self._begin is None:
             raise HostError(f"session {self.name!r} stands alone and cannot be forked; open it from an engine")
         with self._log.lock:
-            self._caught_up()
+            self._try_to_catch_up()
             if self.is_removed:
                 raise StoreError(f"the journal of session {self.name!r} was removed since it was opened; open it again")
             forked = self._begin(name)

@@ -27,7 +27,7 @@ class SessionParts:
     residency: settings of the policy.
     journals: store of sessions; None for a session that ends with its process.
     outside: resources of reads; None for a session that reads no files.
-    recalling: makes the recall of a session; None for a session that only evicts.
+    make_recall: makes the recall of a session; None for a session that only evicts.
     excluded: name patterns of files whose content is never evicted.
     valve: settings of the overflow.
     manifest: most tokens of a manifest page; None for no manifest.
@@ -47,7 +47,7 @@ class SessionParts:
     residency: Residency
     journals: JournalStore | None = None
     outside: Outside | None = None
-    recalling: Callable[[SessionLog], SessionRecall] | None = None
+    make_recall: Callable[[SessionLog], SessionRecall] | None = None
     excluded: tuple[str, ...] = EXCLUDED
     valve: Valve = NO_VALVE
     manifest: int | None = None

@@ -27,13 +27,11 @@ class Sessions:
 
     keeps: True if sessions are stored; otherwise none is closed.
     most: most open sessions.
-    most_bytes: most bytes of their largest requests together.
     """
 
-    def __init__(self, *, keeps: bool, most: int = MOST_OPEN, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, *, keeps: bool, most: int = MOST_OPEN) -> None:
         self._keeps = keeps
         self._most = most
-        self._most_bytes = most_bytes
         self._lock = Lock()
         self._opening: dict[str, Lock] = {}
         self._open: WeakValueDictionary[str, Session] = WeakValueDictionary()
@@ -91,7 +89,7 @@ class Sessions:
             return
         size = sum(one.traffic.largest for one in self._held.values())
         for idle in list(self._held)[:-1]:
-            if len(self._held) <= self._most and size <= self._most_bytes:
+            if len(self._held) <= self._most and size <= MOST_BYTES:
                 break
             if self._held[idle].is_kept:
                 size -= self._held.pop(idle).traffic.largest

@@ -30,16 +30,16 @@ from pagein.engine.window.eviction import Scene, evict
 from pagein.engine.window.inserts import ManifestSource, insertions
 from pagein.engine.window.repeated_texts import repeated_texts
 from pagein.errors import StoreError
-from pagein.model.entries import EntryId, PreviewEntry, RequestSent
+from pagein.model.entries import EntryId, EpochEntry, PreviewEntry, RequestSent
 from pagein.model.journal_notes import CachedPrefixNote, PassthroughNote, ReadNote, ShownOnceNote
-from pagein.model.messages import Image, Message, Other, Text, ToolCall, ToolResult
+from pagein.model.messages import Image, Message, Other, Text, ToolResult
 from pagein.model.note_forms import kind_of
 from pagein.policy.clients.window_files import NO_CHAINS, WindowFiles
-from pagein.policy.economics.rewrite_cost import Economics, Moment, account_with_tools, economics_at_entrance
+from pagein.policy.economics.rewrite_cost import Account, Economics, Moment, account_with_tools, economics_at_entrance
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.manifest import BUDGET
 from pagein.policy.stubs.previews import Previews
-from pagein.policy.stubs.recall_ways import TOOLS
+from pagein.policy.stubs.recall_ways import TOOLS, EnteringTools
 from pagein.providers.wire.server_edits import EDITING_FIELDS, may_clear_results
 
 C = TypeVar("C", bound=WindowCall)
@@ -63,7 +63,7 @@ class WindowStages:
         self.parts = parts
         self.model: str | None = None
         self.reads: SessionReads | None = None
-        self.recalls: SessionRecall | None = None if parts.recalling is None else parts.recalling(log)
+        self.recalls: SessionRecall | None = None if parts.make_recall is None else parts.make_recall(log)
         self.sent: Cell | None = None
         self._stored = None if parts.outside is None else parts.outside.witness_source
         self.proofs: Fold[Evidence] = Fold(log.journal, evidence.START, evidence.step, "evidence", takes=evidence.TAKES)
@@ -145,18 +145,13 @@ class WindowStages:
         """Evict what may go and bring back what shall return, where an epoch pays (see `window.eviction`)."""
         parts, log, gate, paid = self.parts, self.log, call.gate, call.paid
         state = log.states[log.leaf]
-        residency = at_prices(gated_residency(parts.residency, gate), gate.economics)
+        begins = gate.begins if paid is None else None
+        last = self._shown[log.leaf] if _BEHIND_THE_END & log.journal.kinds else shown_once.NOTHING_SHOWN
+        residency = self._residency_of_call(gate, begins, last)
         if residency.arguments is None and parts.residency.arguments is not None:  # not with this call
             state = replace(state, standing=state.standing.without_arguments())
-        begins = gate.begins if paid is None else None
-        if begins is not None and residency.economics is not None:
-            residency = replace(residency, economics=economics_at_entrance(residency.economics, begins.tokens))
         # the size of the prompt prefix, which would be written again, is known after the first reported usage
         is_shut = gate.way is None or (begins is not None and state.floor is None)
-        last = self._shown[log.leaf] if _BEHIND_THE_END & log.journal.kinds else shown_once.NOTHING_SHOWN
-        # a cache may hold the model's last answer, or the recall tools would change the whole prompt
-        if residency.arguments is not None and (last.is_kept or begins is not None):
-            residency = replace(residency, arguments=replace(residency.arguments, on_entry=None))
         scene = Scene(
             session=log.name,
             state=state,
@@ -179,11 +174,7 @@ class WindowStages:
         done = evict(scene, parts.pager)
         account = done.account
         if done.opened is not None:
-            log.add(done.opened)
-            prices = residency.economics
-            if not done.opened.is_uncached and prices is not None and prices.uncached is None:
-                # the breakpoint of this request stands there, and places behind what left are known only now
-                account = replace(account, found=log.states[log.leaf].standing.first_of_all(account.anew))
+            account = self._add_epoch(done.opened, account, residency.economics)
         is_entrance = paid is not None or (done.opened is not None and bool(done.opened.paged or done.opened.turns))
         if gate.begins is not None and is_entrance:
             log.note(gate.begins.note)
@@ -196,6 +187,27 @@ class WindowStages:
             is_short=done.is_short,
             failure=done.failure or call.failure,
         )
+
+    def _residency_of_call(self, gate: Gate, begins: EnteringTools | None, last: shown_once.ShownOnce) -> Residency:
+        """Return the residency settings at the prices of a call, with the masks that the call allows.
+
+        begins: recall tools that would enter with an eviction. last: what the last request showed once.
+        """
+        residency = at_prices(gated_residency(self.parts.residency, gate), gate.economics)
+        if begins is not None and residency.economics is not None:
+            residency = replace(residency, economics=economics_at_entrance(residency.economics, begins.tokens))
+        # a cache may hold the model's last answer, or the recall tools would change the whole prompt
+        if residency.arguments is not None and (last.is_kept or begins is not None):
+            residency = replace(residency, arguments=replace(residency.arguments, on_entry=None))
+        return residency
+
+    def _add_epoch(self, opened: EpochEntry, account: Account, prices: Economics | None) -> Account:
+        """Journal an epoch, and return the account after the epoch."""
+        self.log.add(opened)
+        if opened.is_uncached or prices is None or prices.uncached is not None:
+            return account
+        # the breakpoint of this request stands there, and places behind what left are known only now
+        return replace(account, found=self.log.states[self.log.leaf].standing.first_of_all(account.anew))
 
     def insert_texts(self, call: C) -> C:
         """Insert pinned texts, manifest pages and notices after the newest message."""
@@ -240,7 +252,7 @@ class WindowStages:
         if not parts.marks or gate.unseen_tail is None or gate.way is None or gate.begins is not None or least is None:
             return call
         # an image behind the last breakpoint would be paid twice, at a price that nobody can tell
-        if not _ends_with_output(self.sent, least) or (call.moment is not None and call.moment.uncounted):
+        if not shown_once.ends_with_output(self.sent, least) or (call.moment is not None and call.moment.uncounted):
             return call
         state = self.log.states[self.log.leaf]
         stays = (
@@ -380,18 +392,6 @@ def _longest_result(state: State) -> int:
     """Return the characters of the longest result that no request has shown; 0 without one."""
     blocks = (block for _, piece in state.draft.news for block in piece.message.blocks)
     return max((len(block.text) for block in blocks if isinstance(block, ToolResult)), default=0)
-
-
-def _ends_with_output(tip: Cell | None, least: int) -> bool:
-    """Return whether a request ends with an output of at least this many tokens that is no read of a file."""
-    big: set[str] = set()
-    while tip is not None and tip.piece.message.role != "assistant":
-        results = (block.call_id for block in tip.piece.message.blocks if isinstance(block, ToolResult))
-        big.update(name for name, tokens in zip(results, tip.piece.tokens, strict=False) if tokens >= least)
-        tip = tip.before
-    asked = tip.piece.message.blocks if tip is not None and big else ()
-    calls = (block for block in asked if isinstance(block, ToolCall) and block.id in big)
-    return any(all(access.op != "read" for access in one.accesses) for one in calls)
 
 
 def _never(_frontier: int) -> bool:

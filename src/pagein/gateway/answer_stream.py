@@ -18,7 +18,7 @@ from aiohttp import ClientResponse, web
 
 from pagein.gateway.curation.child_asker import ChildQuestions
 from pagein.gateway.curation.guarded_curator import CuratedRequest, Guard
-from pagein.gateway.http import headers as names
+from pagein.gateway.http import headers as http_headers
 from pagein.gateway.http.own_answers import UpstreamResponse
 from pagein.gateway.stream.answer_tee import Tee
 from pagein.gateway.stream.continuation import continue_request
@@ -53,8 +53,8 @@ class RecallListener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Conduct:
-    """Parameters of an answer.
+class AnswerTerms:
+    """The terms on which an answer is forwarded and continued.
 
     send: repeats the client's request with another body
     rounds: maximum number of continuations
@@ -88,9 +88,9 @@ class Answerer:
     lost: why the answer was not read completely, "" if it was
     """
 
-    def __init__(self, conduct: Conduct) -> None:
-        self._conduct = conduct
-        self._rounds = Rounds(conduct.form)
+    def __init__(self, terms: AnswerTerms) -> None:
+        self._terms = terms
+        self._rounds = Rounds(terms.form)
         self._read: list[Callable[[], ModelReply]] = []
         self._recalls = 0
         self.lost = ""
@@ -100,7 +100,7 @@ class Answerer:
         replies = [read() for read in self._read]
         if not replies:
             return NO_REPLY
-        form, tools = self._conduct.form, self._conduct.curated.tools
+        form, tools = self._terms.form, self._terms.curated.tools
         shown = tuple(item for one in replies for item in form.turn(one, tools).shown)
         if len(replies) < 2:  # noqa: PLR2004 -- a single turn needs no merging
             return replace(replies[0], recalls=self._recalls, shown=shown)
@@ -124,40 +124,42 @@ class Answerer:
         """Return the messages after the client's request, including results of recall tools."""
         return self._rounds.behind
 
-    async def back(self, request: web.Request, upstream: ClientResponse, headers: names.Headers) -> web.StreamResponse:
+    async def send_back(
+        self, request: web.Request, upstream: ClientResponse, headers: http_headers.Headers
+    ) -> web.StreamResponse:
         """Forward the answer to the client. Raises BrokenAnswer, and ConnectionError for a failure of the client."""
         out = UpstreamResponse(
-            upstream.status, upstream.reason, names.without(headers, "content-length", "content-encoding")
+            upstream.status, upstream.reason, http_headers.without(headers, "content-length", "content-encoding")
         )
         async with AsyncExitStack() as stack:
             if upstream.headers.get("Content-Type", "").strip().lower().startswith("text/event-stream"):
                 await out.prepare(request)
-                await self._stream(stack, out, upstream)
+                await self._forward_stream(stack, out, upstream)
                 await out.write_eof()
                 return out
-            return await self._whole(stack, request, upstream, out)
+            return await self._forward_whole(stack, request, upstream, out)
 
     # --- a stream ---
 
-    async def _stream(self, stack: AsyncExitStack, out: web.StreamResponse, upstream: ClientResponse) -> None:
-        conduct = self._conduct
-        merger = conduct.form.merger(conduct.curated.tools)
+    async def _forward_stream(self, stack: AsyncExitStack, out: web.StreamResponse, upstream: ClientResponse) -> None:
+        terms = self._terms
+        merger = terms.form.merger(terms.curated.tools)
         while True:
-            turn = await self._turn(out, upstream, merger)
+            turn = await self._forward_turn(out, upstream, merger)
             if turn is None:
                 return
             self._rounds.end_turn(turn)
-            results = await _await_lively(out, merger, self._results(turn))
+            results = await _await_lively(out, merger, self._answer_calls(turn))
             if not turn.goes_on:
                 break
-            if self._rounds.count > conduct.rounds + 1:
+            if self._rounds.count > terms.rounds + 1:
                 await self._end_with_error(out, merger, b"")
                 return
             self._rounds.add_answers(results)
             try:
                 upstream = await _await_lively(out, merger, self._send_continuation(stack))
             except UPSTREAM as problem:
-                conduct.listener.report_failure("recall", type(problem).__name__)
+                terms.listener.report_failure("recall", type(problem).__name__)
                 await self._end_with_error(out, merger, b"")
                 return
             if upstream.status != _OK:
@@ -169,9 +171,11 @@ class Answerer:
         await self._record_exchange()
         await out.write(merger.end_frames())
 
-    async def _turn(self, out: web.StreamResponse, upstream: ClientResponse, merger: StreamMerger) -> ModelTurn | None:
+    async def _forward_turn(
+        self, out: web.StreamResponse, upstream: ClientResponse, merger: StreamMerger
+    ) -> ModelTurn | None:
         """Forward a turn and return its content at the end; None if the whole answer ended with this turn."""
-        tee = Tee(self._conduct.api, _plain_type(upstream))
+        tee = Tee(self._terms.api, _plain_type(upstream))
         self._read.append(tee.reply)
         try:
             async for text in pieces_of(upstream):
@@ -196,25 +200,25 @@ class Answerer:
             raise BrokenAnswer
         reply = await asyncio.to_thread(tee.reply)
         self.lost = self.lost or tee.lost
-        return self._conduct.form.turn(reply, self._conduct.curated.tools)
+        return self._terms.form.turn(reply, self._terms.curated.tools)
 
     async def _record_partial_turn(self, tee: Tee, merger: StreamMerger) -> None:
         if merger.later:
             reply = replace(await asyncio.to_thread(tee.reply), finished=False, stop="")
-            self._rounds.end_turn(self._conduct.form.turn(reply, self._conduct.curated.tools))
+            self._rounds.end_turn(self._terms.form.turn(reply, self._terms.curated.tools))
             await self._record_exchange()
 
     async def _end_with_error(self, out: web.StreamResponse, merger: StreamMerger, body: bytes) -> None:
         await self._record_exchange()
-        self._conduct.listener.report_failure("recall", "the model could not continue after a recall")
+        self._terms.listener.report_failure("recall", "the model could not continue after a recall")
         await out.write(merger.failure(body))
 
     # --- an answer that is no stream ---
 
-    async def _whole(
+    async def _forward_whole(
         self, stack: AsyncExitStack, request: web.Request, upstream: ClientResponse, out: UpstreamResponse
     ) -> web.StreamResponse:
-        conduct = self._conduct
+        terms = self._terms
         answers: list[Mapping[str, Any]] = []
         hides = False
         while True:
@@ -229,18 +233,18 @@ class Answerer:
             if not is_all:
                 self.lost = "size"
                 return await _forward_rest(request, upstream, out if not answers else None, body, pieces)
-            value, reply = await asyncio.to_thread(_read_answer, conduct.api, body)
+            value, reply = await asyncio.to_thread(_read_answer, terms.api, body)
             if upstream.status != _OK or value is None:
                 return await _send_whole(request, upstream, out if not answers else None, body)
             answers.append(value)
             self._read.append(lambda reply=reply: reply)  # type: ignore[misc]
-            turn = conduct.form.turn(reply, conduct.curated.tools)
+            turn = terms.form.turn(reply, terms.curated.tools)
             hides = hides or turn.shown != turn.said or bool(turn.own)
             self._rounds.end_turn(turn)
-            results = await self._results(turn)
+            results = await self._answer_calls(turn)
             if not turn.goes_on:
                 break
-            if self._rounds.count > conduct.rounds + 1:
+            if self._rounds.count > terms.rounds + 1:
                 raise BrokenAnswer
             self._rounds.add_answers(results)
             try:
@@ -249,22 +253,22 @@ class Answerer:
                 raise BrokenAnswer from problem
         await self._record_exchange()
         if hides or len(answers) > 1:
-            body = await asyncio.to_thread(_merge_answers, conduct, answers)
+            body = await asyncio.to_thread(_merge_answers, terms, answers)
         return await _send_whole(request, upstream, out, body)
 
     # --- between the turns ---
 
-    async def _results(self, turn: ModelTurn) -> list[OwnToolResult]:
-        conduct, found = self._conduct, []
+    async def _answer_calls(self, turn: ModelTurn) -> list[OwnToolResult]:
+        terms, found = self._terms, []
         for call in turn.own:
-            if self._rounds.count > conduct.rounds:
+            if self._rounds.count > terms.rounds:
                 result = OwnToolResult(call, _ENOUGH, is_error=True)
-            elif conduct.children is not None and call.name in conduct.children.names:
-                result = await conduct.children.answer(call)
+            elif terms.children is not None and call.name in terms.children.names:
+                result = await terms.children.answer(call)
             else:
-                result = await conduct.guard.recall(conduct.curated, call)
+                result = await terms.guard.recall(terms.curated, call)
             self._recalls += 1
-            conduct.listener.report_recall(call.name, is_error=result.is_error)
+            terms.listener.report_recall(call.name, is_error=result.is_error)
             found.append(result)
         if not turn.goes_on:
             self._rounds.add_client_answers(found)
@@ -274,14 +278,14 @@ class Answerer:
         exchange = self._rounds.exchange
         if exchange is None:
             return
-        failure = await self._conduct.guard.splice_answer(self._conduct.curated, exchange)
+        failure = await self._terms.guard.splice_answer(self._terms.curated, exchange)
         if failure:
-            self._conduct.listener.report_failure("splice", failure)
+            self._terms.listener.report_failure("splice", failure)
 
     async def _send_continuation(self, stack: AsyncExitStack) -> ClientResponse:
-        conduct, behind = self._conduct, self._rounds.behind
-        body = await asyncio.to_thread(continue_request, conduct.curated.body, conduct.api, behind)
-        return await stack.enter_async_context(conduct.send(body))
+        terms, behind = self._terms, self._rounds.behind
+        body = await asyncio.to_thread(continue_request, terms.curated.body, terms.api, behind)
+        return await stack.enter_async_context(terms.send(body))
 
 
 async def _break_off(out: web.StreamResponse, merger: StreamMerger) -> None:
@@ -340,16 +344,16 @@ async def _send_partial(request: web.Request, out: UpstreamResponse, found: Sequ
 
 
 def _begin_answer(upstream: ClientResponse) -> UpstreamResponse:
-    headers = names.forward_headers(names.as_sent(upstream.raw_headers), length=False)
-    return UpstreamResponse(upstream.status, upstream.reason, names.without(headers, "content-encoding"))
+    headers = http_headers.forward_headers(http_headers.as_sent(upstream.raw_headers), length=False)
+    return UpstreamResponse(upstream.status, upstream.reason, http_headers.without(headers, "content-encoding"))
 
 
 def _read_answer(api: Api, body: bytes) -> tuple[dict[str, Any] | None, ModelReply]:
     return object_in(body), whole(api, body)
 
 
-def _merge_answers(conduct: Conduct, answers: Sequence[Mapping[str, Any]]) -> bytes:
-    return encode_json(conduct.form.merged(answers, conduct.curated.tools))
+def _merge_answers(terms: AnswerTerms, answers: Sequence[Mapping[str, Any]]) -> bytes:
+    return encode_json(terms.form.merged(answers, terms.curated.tools))
 
 
 def _plain_type(upstream: ClientResponse) -> list[tuple[str, str]]:

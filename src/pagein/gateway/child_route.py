@@ -16,7 +16,7 @@ from yarl import URL
 from pagein.gateway.curation.child_asker import ChildAsker, ChildQuestions
 from pagein.gateway.curation.guarded_curator import CuratedRequest
 from pagein.gateway.curation.outgoing_request import OutgoingRequest, sendable
-from pagein.gateway.http import headers as names
+from pagein.gateway.http import headers as http_headers
 from pagein.gateway.http.credentials import is_subscription
 from pagein.gateway.http.headers import Headers
 from pagein.gateway.http.proxies import Proxies
@@ -49,7 +49,9 @@ class ChildRoute:
         if asker is None or api is None or is_subscription(outgoing.headers):
             return None
         form = format_named(api)
-        headers = names.without(names.continuation_headers(outgoing.headers), "accept", "content-encoding")
+        headers = http_headers.without(
+            http_headers.continuation_headers(outgoing.headers), "accept", "content-encoding"
+        )
 
         def send(body: bytes, model: str) -> AbstractAsyncContextManager[ClientResponse]:
             path = form.http.path.format(model=quote(model, safe=""))
@@ -61,7 +63,7 @@ class ChildRoute:
                 headers=CIMultiDict(headers),
                 data=sendable(body),
                 allow_redirects=False,
-                skip_auto_headers=names.NOT_ADDED,
+                skip_auto_headers=http_headers.NOT_ADDED,
                 proxy=self._proxies.to(url),
             )
 

@@ -21,15 +21,15 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from pagein.gateway import farewell
-from pagein.gateway.answer_stream import Answerer, Conduct, can_answer
+from pagein.gateway.answer_stream import Answerer, AnswerTerms, can_answer
 from pagein.gateway.child_route import ChildRoute
 from pagein.gateway.curation.child_asker import ChildAsker
 from pagein.gateway.curation.guarded_curator import CurationRequest, Guard
-from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveWindow, SleepClock, caps_in, kept_window
+from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveWindow, SleepClock, caps_in, window_to_keep
 from pagein.gateway.curation.miss_questions import MissQuestions, default_refusals
 from pagein.gateway.curation.outgoing_request import Body, BodyCopy, OutgoingRequest, sendable
 from pagein.gateway.curation.session_hints import EXTENSION, Hint, from_headers
-from pagein.gateway.http import headers as names
+from pagein.gateway.http import headers as http_headers
 from pagein.gateway.http.access import COOKIE
 from pagein.gateway.http.addresses import is_near
 from pagein.gateway.http.content_codings import decode_body
@@ -76,7 +76,7 @@ class Relay:
         self._clock = clock
         self.keep_alive = KeepAlive(guard, caps_in(settings), reporter, clock, switch.is_off)
         self._questions = MissQuestions(default_refusals(), reporter.notice, is_on=settings.ask_cache_misses)
-        self._afterwards: set[asyncio.Task[None]] = set()
+        self._reports: set[asyncio.Task[None]] = set()
         self.under_way = 0
         self.idle = asyncio.Event()
         self.idle.set()
@@ -86,11 +86,11 @@ class Relay:
 
         path: raw path and query, without the parts meant for the gateway
         """
-        given = names.without_cookie(names.as_sent(request.raw_headers), COOKIE)
-        given = names.without_token(given, self._token)
+        given = http_headers.without_cookie(http_headers.as_sent(request.raw_headers), COOKIE)
+        given = http_headers.without_token(given, self._token)
         found = route(request.method, path, request.headers)
         metrics = self._reporter.metrics
-        metrics.began()
+        metrics.count_begin()
         self.under_way += 1
         self.idle.clear()
         status = 0
@@ -104,31 +104,31 @@ class Relay:
             metrics.count_end(found.name, status)
         return answer
 
-    async def wait_until_told(self, seconds: float | None = None) -> None:
+    async def wait_for_reports(self, seconds: float | None = None) -> None:
         """Wait until every finished call is reported.
 
         seconds: maximum wait; remaining reports are cancelled
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self._afterwards:
-                    await asyncio.wait(self._afterwards)
-        for task in self._afterwards:
+                while self._reports:
+                    await asyncio.wait(self._reports)
+        for task in self._reports:
             task.cancel()
-        await asyncio.gather(*self._afterwards, return_exceptions=True)
+        await asyncio.gather(*self._reports, return_exceptions=True)
 
     async def _answer(self, request: web.Request, given: Headers, found: Route) -> web.StreamResponse:
-        if names.value_of(given, "upgrade").strip().lower() == "websocket":
+        if http_headers.value_of(given, "upgrade").strip().lower() == "websocket":
             return no_websocket(found.vendor)
-        if names.is_too_much(request.raw_headers, request.raw_path):
+        if http_headers.is_too_much(request.raw_headers, request.raw_path):
             self._reporter.metrics.count_failure("headers")
-            words = f"more than {names.MOST} headers, or a header or path of more than {names.LONGEST:,} bytes"
+            words = f"more than {http_headers.MOST} headers, or a header or path of more than {http_headers.LONGEST:,} bytes"
             return refusal(found.vendor, 431, words, "headers")
         passed = self._passthrough_reason(request, given, found)
         try:
             if found.api is None or passed:
-                outgoing = self._as_it_came(request, given, found, passed)
-                return await self._forward(request, await self._put_right(request, given, outgoing))
+                outgoing = self._unchanged(request, given, found, passed)
+                return await self._forward(request, await self._without_bound_thinking(request, given, outgoing))
             return await self._forward(request, await self._curate(request, given, found))
         except web.HTTPRequestEntityTooLarge:
             limit = self._settings.body_limit
@@ -141,20 +141,20 @@ class Relay:
             return ""
         if self._switch.is_off():
             return "leaving" if self._switch.is_leaving() else "off"
-        if names.says_off(given):
+        if http_headers.says_off(given):
             return "asked"
         if is_subscription(given) and not self._settings.subscriptions:
             self._reporter.notice(WHY_UNTOUCHED)
             return _LOGIN
         kind = request.content_type
-        return "" if kind.endswith("json") or not names.value_of(given, "content-type") else "content_type"
+        return "" if kind.endswith("json") or not http_headers.value_of(given, "content-type") else "content_type"
 
-    def _as_it_came(self, request: web.Request, given: Headers, found: Route, passed: str) -> OutgoingRequest:
+    def _unchanged(self, request: web.Request, given: Headers, found: Route, passed: str) -> OutgoingRequest:
         data = request.content if request.can_read_body else None
         copy = BodyCopy(request.content, self._settings.body_limit) if data is not None and passed == _LOGIN else None
         return OutgoingRequest(
             found,
-            names.forward_headers(given, length=True),
+            http_headers.forward_headers(given, length=True),
             data if copy is None else copy,
             from_headers(given) if passed else None,
             passed=passed,
@@ -163,12 +163,18 @@ class Relay:
             copy=copy,
         )
 
-    async def _put_right(self, request: web.Request, given: Headers, outgoing: OutgoingRequest) -> OutgoingRequest:
+    async def _without_bound_thinking(
+        self, request: web.Request, given: Headers, outgoing: OutgoingRequest
+    ) -> OutgoingRequest:
         """Remove thinking bound to a window of pagein from a request in passthrough while switched off.
 
         Return other requests unchanged.
         """
-        api, coding, limit = outgoing.route.api, names.value_of(given, "content-encoding"), self._settings.body_limit
+        api, coding, limit = (
+            outgoing.route.api,
+            http_headers.value_of(given, "content-encoding"),
+            self._settings.body_limit,
+        )
         is_leaving, length = outgoing.passed == "leaving", request.content_length
         is_plain = not coding and length is not None
         if (
@@ -185,21 +191,21 @@ class Relay:
         if plain is None:
             return replace(outgoing, data=original)
         body = await self._guard.unchanged_request(
-            CurationRequest(plain, api, outgoing.hint, outgoing.at, names.beta_features(given))
+            CurationRequest(plain, api, outgoing.hint, outgoing.at, http_headers.beta_features(given))
         )
-        sent = names.forward_headers(given, length=False)
+        sent = http_headers.forward_headers(given, length=False)
         if body == plain:
             return replace(outgoing, headers=sent, data=original)
         if is_leaving:
             self._reporter.notice(farewell.still_bound(outgoing.hint))
-        return replace(outgoing, headers=names.without(sent, "content-encoding"), data=body)
+        return replace(outgoing, headers=http_headers.without(sent, "content-encoding"), data=body)
 
     async def _curate(self, request: web.Request, given: Headers, found: Route) -> OutgoingRequest:
         original = await request.read()
         began, at = time.perf_counter(), self._clock.now()
-        sent = names.readable_codings(names.forward_headers(given, length=False))
-        hint, extension = from_headers(given), names.value_of(given, EXTENSION)
-        coding = names.value_of(given, "content-encoding")
+        sent = http_headers.readable_codings(http_headers.forward_headers(given, length=False))
+        hint, extension = from_headers(given), http_headers.value_of(given, EXTENSION)
+        coding = http_headers.value_of(given, "content-encoding")
         body: bytes | None = original
         if coding:  # in a thread: decompression may take seconds
             body = await asyncio.to_thread(decode_body, original, coding, self._settings.body_limit)
@@ -211,7 +217,7 @@ class Relay:
                 found.api,
                 hint,
                 at,
-                names.beta_features(given),
+                http_headers.beta_features(given),
                 self._keepalive_limit(given, found, hint),
                 documented=self._settings.is_vendors_own(found.vendor),
                 model=found.model,
@@ -225,9 +231,9 @@ class Relay:
             self._reporter.report_failure(decision.kind, decision.why)
         data = original if decision.curated.body == body else decision.curated.body
         if coding and data is not original:
-            sent = names.without(sent, "content-encoding")
+            sent = http_headers.without(sent, "content-encoding")
         if decision.curated.tools:
-            sent = names.plain(sent)
+            sent = http_headers.plain(sent)
         return OutgoingRequest(found, sent, data, hint, decision, "", at, began, time.perf_counter() - began)
 
     def _keepalive_limit(self, given: Headers, found: Route, hint: Hint | None) -> float | None:
@@ -235,7 +241,7 @@ class Relay:
         takes_ttls = found.api is not None and format_named(found.api).cache.takes_ttls
         if not takes_ttls or is_subscription(given):
             return None
-        return self.keep_alive.allows(hint.key if hint is not None else "") if self._settings.keep_alive else 0.0
+        return self.keep_alive.cost_limit(hint.key if hint is not None else "") if self._settings.keep_alive else 0.0
 
     async def _forward(self, request: web.Request, outgoing: OutgoingRequest) -> web.StreamResponse:
         address = URL(self._address(outgoing), encoded=True)
@@ -244,16 +250,16 @@ class Relay:
         method, given = request.method, outgoing.headers
         first = iter((given,))
         if outgoing.decision is not None:
-            self.keep_alive.came(outgoing.decision.curated.conversation)
+            self.keep_alive.note_request(outgoing.decision.curated.conversation)
 
         def send(data: Body) -> AbstractAsyncContextManager[ClientResponse]:
             return self._http.request(
                 method,
                 address,
-                headers=CIMultiDict(next(first, names.continuation_headers(given))),
+                headers=CIMultiDict(next(first, http_headers.continuation_headers(given))),
                 data=sendable(data),
                 allow_redirects=False,
-                skip_auto_headers=names.NOT_ADDED,
+                skip_auto_headers=http_headers.NOT_ADDED,
                 proxy=self._proxies.to(address),
             )
 
@@ -261,7 +267,7 @@ class Relay:
             async with self._questions.ask(outgoing, send, str(address.origin())) as upstream:
                 status = upstream.status
                 tee = self._make_reader(outgoing, upstream, send)
-                return await self._back(request, outgoing, upstream, tee)
+                return await self._send_back(request, outgoing, upstream, tee)
         except UPSTREAM as problem:
             status = 504 if isinstance(problem, TimeoutError) else 502
             return self._unreachable(outgoing, status, problem)
@@ -288,19 +294,19 @@ class Relay:
         children = self._children.questions(outgoing, outgoing.tools, self._address(outgoing))
         rounds = self._settings.recalls
         return Answerer(
-            Conduct(outgoing.route.api, self._guard, outgoing.tools, send, self._reporter, rounds, children)
+            AnswerTerms(outgoing.route.api, self._guard, outgoing.tools, send, self._reporter, rounds, children)
         )
 
-    async def _back(
+    async def _send_back(
         self, request: web.Request, outgoing: OutgoingRequest, upstream: ClientResponse, tee: Tee | Answerer | None
     ) -> web.StreamResponse:
-        headers = names.forward_headers(names.as_sent(upstream.raw_headers), length=True)
+        headers = http_headers.forward_headers(http_headers.as_sent(upstream.raw_headers), length=True)
         if outgoing.warning:
-            headers.append((names.WARNING, outgoing.warning))
+            headers.append((http_headers.WARNING, outgoing.warning))
         answer = UpstreamResponse(upstream.status, upstream.reason, headers)
         try:
             if isinstance(tee, Answerer):
-                return await tee.back(request, upstream, headers)
+                return await tee.send_back(request, upstream, headers)
             await answer.prepare(request)
             while part := await read_more(upstream):
                 await answer.write(part)
@@ -308,13 +314,13 @@ class Relay:
                     await asyncio.to_thread(tee.read)
             await answer.write_eof()
         except BrokenAnswer:
-            self._reporter.broke("upstream", outgoing.route)
+            self._reporter.report_break("upstream", outgoing.route)
             if request.transport is not None:  # the answer has no end; bytes already written still go out
                 request.transport.close()
         except ConnectionError:  # the client's connection: an upstream failure is BrokenAnswer here
-            self._reporter.broke("client", outgoing.route)
+            self._reporter.report_break("client", outgoing.route)
         except asyncio.CancelledError:
-            self._reporter.broke("client", outgoing.route)
+            self._reporter.report_break("client", outgoing.route)
             raise
         return answer
 
@@ -346,7 +352,7 @@ class Relay:
             status,
             self._measurable(outgoing),
         )
-        self._afterward(self._tell(outgoing, answered, tee, send))
+        self._report_later(self._tell(outgoing, answered, tee, send))
 
     def _measurable(self, outgoing: OutgoingRequest) -> Measurable | None:
         """Return the data for measuring a call without a decision."""
@@ -358,9 +364,9 @@ class Relay:
             parts = [outgoing.data]
         if not parts or api is None:
             return None
-        coding = names.value_of(given, "content-encoding")
+        coding = http_headers.value_of(given, "content-encoding")
         return Measurable(
-            parts, coding, api, outgoing.hint, outgoing.at, names.beta_features(given), outgoing.route.model
+            parts, coding, api, outgoing.hint, outgoing.at, http_headers.beta_features(given), outgoing.route.model
         )
 
     async def _tell(
@@ -376,16 +382,16 @@ class Relay:
             reply, noted = await self._reporter.report_call(answered, tee)
             if noted.keep is not None:
                 behind = tee.behind if isinstance(tee, Answerer) else ()
-                window = kept_window(outgoing, reply, noted.keep, behind, send)
+                window = window_to_keep(outgoing, reply, noted.keep, behind, send)
         finally:
             if outgoing.decision is not None:
-                self.keep_alive.answered(outgoing.decision.curated.conversation, outgoing.at, window)
+                self.keep_alive.note_answer(outgoing.decision.curated.conversation, outgoing.at, window)
 
-    def _afterward(self, telling: Coroutine[Any, Any, None]) -> None:
+    def _report_later(self, telling: Coroutine[Any, Any, None]) -> None:
         """Report a call in a separate task, because the handler's task is cancelled when the client hangs up."""
         task = asyncio.get_running_loop().create_task(telling)
-        self._afterwards.add(task)
-        task.add_done_callback(self._afterwards.discard)
+        self._reports.add(task)
+        task.add_done_callback(self._reports.discard)
 
 
 def _tee(outgoing: OutgoingRequest, upstream: ClientResponse) -> Tee | None:

@@ -46,7 +46,9 @@ from pagein.gateway.settings import GatewaySettings
 
 _NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- only compared here: a gateway that listens everywhere is reachable locally at one of them
 _CONNECT = 60.0
+"""Seconds to connect to an upstream."""
 _SETTLE = 2.0
+"""Seconds for the last reports and for closing the store, at the end."""
 _MOMENT = 2.0
 """Seconds for which calls may wait to be stored before this is told: another process may hold the store for a moment."""
 _NOT_STORED = (
@@ -211,21 +213,10 @@ class Gateway:
     async def start(self) -> None:
         """Listen. Raises OSError if the address is unavailable."""
         self.began = time.time()  # noqa: TID251 -- the rim reads the clock
-        settings, trusted = self._settings, trust(os.environ)
-        if trusted.problem:
-            self._reporter.notice(trusted.problem)
-        self._http = ClientSession(
-            auto_decompress=False,
-            connector=TCPConnector(limit=0, ssl=trusted.context),
-            cookie_jar=DummyCookieJar(),
-            request_class=AsSent,
-            timeout=ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=settings.silence),
-            max_line_size=_LONGEST,
-            max_field_size=_LONGEST,
-        )
+        self._http = self._open_client()
         self._relay = Relay(
             self._http,
-            settings,
+            self._settings,
             self._guard,
             self._switch,
             self._reporter,
@@ -233,22 +224,11 @@ class Gateway:
             self.token,
             children=self._children,
         )
-        self._runner = web.AppRunner(
-            self._application(self._relay),
-            handler_cancellation=True,
-            auto_decompress=False,
-            access_log=None,
-            logger=self._logger,
-            max_line_size=_LONGEST,
-            max_field_size=_LONGEST,
-            max_headers=_MOST,
-            shutdown_timeout=1.0,
-        )
-        await self._runner.setup()
+        self._runner = await self._run_application(self._relay)
         if self._listener is not None:
             self._site = web.SockSite(self._runner, self._listener)
         else:
-            self._site = web.TCPSite(self._runner, settings.host, settings.port, reuse_address=True)
+            self._site = web.TCPSite(self._runner, self._settings.host, self._settings.port, reuse_address=True)
         try:
             await self._site.start()
         except OSError:
@@ -260,10 +240,41 @@ class Gateway:
         for thread in self._threads:
             thread.start(lambda: self.quiet() < _QUIET)
 
+    def _open_client(self) -> ClientSession:
+        """Open the connections to the upstreams."""
+        trusted = trust(os.environ)
+        if trusted.problem:
+            self._reporter.notice(trusted.problem)
+        return ClientSession(
+            auto_decompress=False,
+            connector=TCPConnector(limit=0, ssl=trusted.context),
+            cookie_jar=DummyCookieJar(),
+            request_class=AsSent,
+            timeout=ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=self._settings.silence),
+            max_line_size=_LONGEST,
+            max_field_size=_LONGEST,
+        )
+
+    async def _run_application(self, relay: Relay) -> web.AppRunner:
+        """Set up the handlers of requests, without an address yet."""
+        runner = web.AppRunner(
+            self._application(relay),
+            handler_cancellation=True,
+            auto_decompress=False,
+            access_log=None,
+            logger=self._logger,
+            max_line_size=_LONGEST,
+            max_field_size=_LONGEST,
+            max_headers=_MOST,
+            shutdown_timeout=1.0,
+        )
+        await runner.setup()
+        return runner
+
     async def settle(self) -> None:
         """Wait until every finished call is reported."""
         if self._relay is not None:
-            await self._relay.wait_until_told()
+            await self._relay.wait_for_reports()
 
     async def drain(self, seconds: float | None = None) -> bool:
         """Refuse new connections, and wait for running calls, for the given time or as configured.
@@ -291,7 +302,7 @@ class Gateway:
         if self._runner is not None:
             await self._runner.cleanup()
         if self._relay is not None:
-            await self._relay.wait_until_told(settle)
+            await self._relay.wait_for_reports(settle)
         if self._http is not None:
             await self._http.close()
         if self._reporter.telemetry is not None:

@@ -19,12 +19,10 @@ from typing import Any, Final
 
 from pagein.errors import BadInput
 from pagein.installation.agents import Agent, AgentFile, Folders, HttpServer
+from pagein.installation.install_notes import NEW_FILE, NEW_FOLDER, read_notes, write_notes
 from pagein.installation.json_inserts import Keys, TextInsert, element_insert, member_insert, parse_json, value_at
 from pagein.installation.toml_inserts import parse_toml, table_insert
 from pagein.workspace.file_replacement import replace_file
-
-_NEW_FILE: Final = 0o600
-_NEW_FOLDER: Final = 0o700
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +135,11 @@ class Installer:
         if change.done:
             return
         adds, real = len(change.after or "") > len(change.before or ""), self._file.resolve()
-        mode = real.stat().st_mode & 0o777 if real.exists() else _NEW_FILE
+        mode = real.stat().st_mode & 0o777 if real.exists() else NEW_FILE
         if adds:  # noted first: an entry without a note could not be taken out again
             kept = mode if change.is_secret else 0
             self._write_note(InstallNote(str(self._file), change.note, change.before is None, kept))
-            mode &= _NEW_FILE if change.is_secret else mode
+            mode &= NEW_FILE if change.is_secret else mode
         else:
             note = self._note()
             mode = (note.mode if note is not None else 0) or mode
@@ -149,7 +147,7 @@ class Installer:
             if change.after is None:
                 real.unlink()
             else:
-                real.parent.mkdir(mode=_NEW_FOLDER, parents=True, exist_ok=True)
+                real.parent.mkdir(mode=NEW_FOLDER, parents=True, exist_ok=True)
                 replace_file(real, change.after, mode)
         except OSError as problem:
             raise BadInput(f"{self._file} cannot be written: {problem.strerror or problem}") from problem
@@ -158,12 +156,11 @@ class Installer:
 
     def _write_note(self, made: InstallNote | None) -> None:
         """Note pagein's part of this entry's file; None for no part."""
-        notes = {name: one for name, one in self._all_notes().items() if name != self._name}
+        notes = {name: one for name, one in read_notes(self._notes).items() if name != self._name}
         if made is not None:
             notes[self._name] = asdict(made)
         try:
-            self._notes.parent.mkdir(mode=_NEW_FOLDER, parents=True, exist_ok=True)
-            replace_file(self._notes, json.dumps(notes, indent=2) + "\n", _NEW_FILE)
+            write_notes(self._notes, notes)
         except OSError as problem:
             raise BadInput(f"{self._notes} cannot be written: {problem.strerror or problem}") from problem
 
@@ -228,17 +225,8 @@ class Installer:
             raise BadInput(f"{self._file} has a form that pagein cannot add to; add the entry by hand (docs/mcp.md)")
 
     def _note(self) -> InstallNote | None:
-        found = self._all_notes().get(self._name)
+        found = read_notes(self._notes).get(self._name)
         return None if found is None else InstallNote(**found)
-
-    def _all_notes(self) -> dict[str, Any]:
-        try:
-            found = json.loads(self._notes.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as problem:
-            raise BadInput(f"{self._notes} cannot be read: {problem}; remove it, and uninstall by hand") from problem
-        return found if isinstance(found, dict) else {}
 
 
 def _without(text: str, piece: str) -> Iterator[str]:

@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pagein.errors import BadInput
 from pagein.installation.agents import Folders
+from pagein.installation.install_notes import NEW_FILE, NEW_FOLDER, read_notes, write_notes
 from pagein.workspace.file_replacement import replace_file
 
 LAUNCH: Final = "launch.json"
 """File that tells the extension how pagein is started."""
 _PATIENCE: Final = 5
-_NEW_FILE: Final = 0o600
-_NEW_FOLDER: Final = 0o700
 _CHECKOUT: Final = Path(__file__).resolve().parents[3] / "extensions" / "pi"
 
 
@@ -77,13 +76,13 @@ class ExtensionInstaller:
 
     def apply(self, change: ExtensionChange) -> None:
         """Make and record a change. Raises BadInput if the change is impossible."""
-        notes = self._all_notes()
+        notes = read_notes(self._notes)
         known = notes.get(str(self._folder), {})
         made = list(known.get("folders", ())) or [str(one) for one in _missing(self._folder)]
         try:
-            self._folder.mkdir(mode=_NEW_FOLDER, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=NEW_FOLDER, parents=True, exist_ok=True)
             for name, text in change.written.items():
-                replace_file(self._folder / name, text, _NEW_FILE)
+                replace_file(self._folder / name, text, NEW_FILE)
             for name in change.removed:
                 (self._folder / name).unlink()
             left = {name: _hash(text) for name, text in self._files().items()}
@@ -94,8 +93,7 @@ class ExtensionInstaller:
                 for folder in made:
                     if Path(folder).is_dir() and not any(Path(folder).iterdir()):
                         Path(folder).rmdir()
-            self._notes.parent.mkdir(mode=_NEW_FOLDER, parents=True, exist_ok=True)
-            replace_file(self._notes, json.dumps(notes, indent=2) + "\n", _NEW_FILE)
+            write_notes(self._notes, notes)
         except OSError as problem:
             raise BadInput(f"{self._folder} cannot be changed: {problem.strerror or problem}") from problem
 
@@ -105,20 +103,11 @@ class ExtensionInstaller:
         except FileNotFoundError:
             return {}
         except (OSError, UnicodeDecodeError) as problem:
-            raise BadInput(f"{self._folder} cannot be read: {problem}") from problem
+            raise BadInput(f"{self._folder} cannot be read: {problem}; mend it, or remove it by hand") from problem
 
     def _known(self) -> dict[str, str]:
-        files = self._all_notes().get(str(self._folder), {}).get("files", {})
+        files = read_notes(self._notes).get(str(self._folder), {}).get("files", {})
         return files if isinstance(files, dict) else {}
-
-    def _all_notes(self) -> dict[str, Any]:
-        try:
-            found = json.loads(self._notes.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as problem:
-            raise BadInput(f"{self._notes} cannot be read: {problem}; remove it, and uninstall by hand") from problem
-        return found if isinstance(found, dict) else {}
 
 
 def pi_folder(at: Folders, *, project: bool) -> Path:

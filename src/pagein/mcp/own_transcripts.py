@@ -41,12 +41,9 @@ class OwnTranscripts:
     take: takes a transcript into the store, given its file, and the session in a database.
     """
 
-    def __init__(
-        self, reader: TranscriptReader, take: Callable[[Path, str], object], patience: float = _PATIENCE
-    ) -> None:
+    def __init__(self, reader: TranscriptReader, take: Callable[[Path, str], object]) -> None:
         self._reader = reader
         self._take = take
-        self._patience = patience
         self._one_at_a_time = Lock()
 
     def standing(self, asked: ToolRequest, thread: str) -> Mapping[str, StandingReceipt]:
@@ -60,7 +57,7 @@ class OwnTranscripts:
             return
         work = Thread(target=self._work, args=found, name="mcp-transcript", daemon=True)
         work.start()
-        work.join(self._patience)
+        work.join(_PATIENCE)
 
     def _work(self, file: Path, session: str) -> None:
         with self._one_at_a_time, contextlib.suppress(Exception):  # rule 2

@@ -118,7 +118,6 @@ class ToolAnswers:
     follows_roots: whether the roots of a client replace `workspaces`.
     is_off: returns whether the user has switched pagein off; then files are shown unchanged, and nothing is recalled.
     window: the caller's window by the agent's transcript, for callers without a gateway on the same store; None if unavailable.
-    now: returns seconds since 1970.
     """
 
     def __init__(
@@ -128,7 +127,6 @@ class ToolAnswers:
         names: tuple[str, ...] = USUAL,
         is_off: Callable[[], bool] = lambda: False,
         window: AgentWindow | None = None,
-        now: Callable[[], float] = time.time,  # noqa: TID251 - the rim reads the clock
         *,
         follows_roots: bool = False,
     ) -> None:
@@ -138,7 +136,6 @@ class ToolAnswers:
         self._names = names
         self._is_off = is_off
         self._window = window
-        self._now = now
         self._reads: dict[str, ReceiptedReads] = {}
         self._tallies = Tallies()
         self._lock = Lock()
@@ -167,7 +164,7 @@ class ToolAnswers:
         if name in _OF_WINDOWS:
             return self._order(session, name, arguments, caller)
         if name == "search" and self._window is not None and not self._is_off():
-            self._window.catch_up(ToolRequest(caller.id, name, arguments, self._now()), caller.thread)
+            self._window.catch_up(ToolRequest(caller.id, name, arguments, _now()), caller.thread)
         consent = CallConsent(name, arguments, caller.confirm)
         asked = {one: value for one, value in arguments.items() if one != CONFIRM}
         call = Call({**asked, **_ALWAYS.get(name, {})}, caller.id, signal, caller.tell, consent.ask)
@@ -179,7 +176,7 @@ class ToolAnswers:
 
     def _order(self, session: Session, name: str, arguments: Mapping[str, object], caller: Caller) -> ReadResult:
         """Order a gateway on the same store to keep a result in the caller's window, or to let the result go."""
-        asked = ToolRequest(caller.id, name, arguments, self._now())
+        asked = ToolRequest(caller.id, name, arguments, _now())
         try:
             meant = _awaited(session.sent_windows, asked, session.sent_windows.session_of)
         except StoreError as problem:
@@ -227,7 +224,7 @@ class ToolAnswers:
             about=about if isinstance(about, str) else "",
             known=tuple(known),
             bypass=bypass,
-            standing=self._standing(session, ToolRequest(caller.id, "read", arguments, self._now()), caller.thread),
+            standing=self._standing(session, ToolRequest(caller.id, "read", arguments, _now()), caller.thread),
         )
         if not done.receipt and not done.unknown:
             return done.result
@@ -312,3 +309,7 @@ def _session_name(caller: Caller, folder: str) -> str:
     client = "".join(one if one.isalnum() or one in "-_." else "-" for one in caller.client[:60])
     name = f"mcp-{client}" if client else "mcp"
     return f"{name}@{trace_of(folder)[:_DIGITS]}" if folder else name
+
+
+def _now() -> float:
+    return time.time()  # noqa: TID251 - the rim reads the clock

@@ -78,11 +78,11 @@ class SessionIndex:
         match entry.body:
             case MessageEntry(message):
                 thread = self._save_left_branch(thread, entry)
-                thread = replace(self._message(thread, entry, message), last=entry.id, answer=None, saved=None)
+                thread = replace(self._follow_message(thread, entry, message), last=entry.id, answer=None, saved=None)
                 self._tips[thread.name] = entry.id
                 self._note_end(thread, entry)
             case NoteEntry() as note:
-                thread = self._note(thread, entry, note)
+                thread = self._follow_note(thread, entry, note)
             case CompactionEntry(lost=True):
                 thread = replace(thread, texts=NO_TEXTS)
             case CompactionEntry():
@@ -166,7 +166,7 @@ class SessionIndex:
 
     # --- notes ---
 
-    def _note(self, thread: ThreadState, entry: Entry, entry_note: NoteEntry) -> ThreadState:
+    def _follow_note(self, thread: ThreadState, entry: Entry, entry_note: NoteEntry) -> ThreadState:
         note = entry_note.note
         if isinstance(note, ClientNote) and note.profile:
             self._summary = replace(self._summary, harness=self._summary.harness or note.profile)
@@ -179,7 +179,7 @@ class SessionIndex:
             self._summary = self._summary.with_folder((note.text,))
             self._save_system_prompt(thread, entry, note.text)
         if isinstance(note, AnswerNote):
-            thread = self._last_answer(thread, entry, note)
+            thread = self._with_last_answer(thread, entry, note)
         if isinstance(note, ChildResultNote) and note.artifact:
             save_artifact(self._writer, note, replace(self._cause(entry, "extract"), at=note.at))
         if isinstance(note, ReadNote):
@@ -188,7 +188,7 @@ class SessionIndex:
             self._files.note_pool(note, self._cause(entry, "read"), self._origin(thread))
         return thread
 
-    def _last_answer(self, thread: ThreadState, entry: Entry, note: AnswerNote) -> ThreadState:
+    def _with_last_answer(self, thread: ThreadState, entry: Entry, note: AnswerNote) -> ThreadState:
         """Return the thread with the answer to the last request. An answer without calls ends the turn."""
         message = decode_message(note.message.encode("utf-8", "surrogatepass"))
         if not thread.name or self._is_left(thread) or not isinstance(message, Message):
@@ -204,7 +204,7 @@ class SessionIndex:
 
     # --- messages ---
 
-    def _message(self, thread: ThreadState, entry: Entry, message: Message) -> ThreadState:
+    def _follow_message(self, thread: ThreadState, entry: Entry, message: Message) -> ThreadState:
         words = user_words(message)
         thread = replace(thread, retells=thread.retells and message.role != "assistant" and not has_summary(message))
         self._summary = self._summary.with_message(message, words)
@@ -213,12 +213,12 @@ class SessionIndex:
             self._summary = replace(self._summary, chats=(*self._summary.chats, self._chat_id(thread)))
         for number, block in enumerate(message.blocks):
             if isinstance(block, ToolResult):
-                thread = self._result(thread, entry, number, block)
+                thread = self._follow_result(thread, entry, number, block)
         if message.role != "assistant":
             thread = replace(thread, texts=thread.texts.told(message))
         rest = without_results(message if message.at is not None else replace(message, at=self._now or None))
         if message.role == "assistant":
-            return self._answer(thread, entry, message, rest)
+            return self._follow_answer(thread, entry, message, rest)
         if thread.saved is not None:  # the client went on without the answer
             thread = replace(thread, answer=None, pages=replace(thread.pages, unsaved=STEPS_OF_VERSION))
         thread = replace(thread, answer=None)
@@ -235,7 +235,7 @@ class SessionIndex:
         thread = self._save_chat(thread, entry)
         return self._save_words(thread, entry, words) if words else thread
 
-    def _answer(self, thread: ThreadState, entry: Entry, message: Message, rest: Message | None) -> ThreadState:
+    def _follow_answer(self, thread: ThreadState, entry: Entry, message: Message, rest: Message | None) -> ThreadState:
         calls, texts = thread.calls, thread.texts
         asked = [block for block in message.blocks if isinstance(block, ToolCall)]
         profile = self._profile(thread)
@@ -250,7 +250,7 @@ class SessionIndex:
         is_due = (not asked and not is_saved) or thread.chat is None or thread.pages.is_due
         return self._save_chat(thread, entry) if is_due else thread
 
-    def _result(self, thread: ThreadState, entry: Entry, number: int, result: ToolResult) -> ThreadState:
+    def _follow_result(self, thread: ThreadState, entry: Entry, number: int, result: ToolResult) -> ThreadState:
         if thread.chat is None:  # a thread that begins with a result
             thread = self._save_chat(thread, entry, "first chat")
         page = thread.pages.name if thread.chat is not None and thread.pages.name in thread.chat.additional else None

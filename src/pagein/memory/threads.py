@@ -19,7 +19,10 @@ class ThreadState:
 
     name: id of its first message; "" before it.
     last: id of its last message.
+    pages: the chat so far, as pages.
     chat: the newest version of its chat on this branch.
+    title: the first words of the user in it.
+    client: name of the client's profile; "" if no note told it yet.
     calls: calls without a result.
     texts: the content of files that the thread knows.
     user: reference to the words that began the turn.

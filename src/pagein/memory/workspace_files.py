@@ -105,25 +105,16 @@ class WorkspaceFiles:
     def look(self, now: float) -> None:
         """Look at the files that changed and are quiet now. now: seconds since 1970."""
         for path in sorted(self._changed):
-            found = self._found(path, now)
-            if found is None:
+            is_there = os.path.lexists(path)
+            changed = _changed_at(path) if is_there else None
+            if changed is not None and now - _QUIET < changed <= now:
                 continue
             self._changed.discard(path)
-            if isinstance(found, FileLook):
+            if not is_there:
+                self._gone.setdefault(path, now)
+            elif changed is not None and (found := self._read(path)) is not None:
                 self._gone.pop(path, None)
                 self._keep(path, found)
-
-    def _found(self, path: str, now: float) -> FileLook | bool | None:
-        """Return the present file; True for a missing file, False for a file not to be opened, None for a changing
-        file.
-        """
-        if not os.path.lexists(path):
-            self._gone.setdefault(path, now)
-            return True
-        changed = _changed_at(path)
-        if changed is None:
-            return False
-        return None if now - changed < _QUIET and changed <= now else self._read(path) or False
 
     def _read(self, path: str) -> FileLook | None:
         located = self._folder.locate(path)

@@ -7,13 +7,13 @@ The output of a tool is stored in the tool call's own object, and the step holds
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadInput
 from pagein.model.codec import decode_message, encode_message
-from pagein.model.messages import Message, Text, Thinking, ToolCall, ToolResult
+from pagein.model.messages import Message, Text, Thinking, ToolCall
 from pagein.model.references import Reference
 from pagein.model.values import Fields, Value, canonical, frozen_fields
 
@@ -50,31 +50,6 @@ class ChatTurn:
 
     said: tuple[Message, ...]
     steps: tuple[Step, ...]
-
-
-def turns_of(messages: Iterable[Message], object_of: Callable[[str], Reference]) -> tuple[ChatTurn, ...]:
-    """Split a conversation into turns.
-
-    object_of: maps the id of a call to the reference to its object.
-
-    A message with nothing but tool results continues the current turn. Other blocks in a message are stored beside the
-    calls.
-    """
-    turns: list[tuple[list[Message], list[Step]]] = []
-    calls: dict[str, ToolCall] = {}
-    for message in messages:
-        results = [block for block in message.blocks if isinstance(block, ToolResult)]
-        calls.update({block.id: block for block in message.blocks if isinstance(block, ToolCall)})
-        begins = message.role in ("user", "system") and len(results) < len(message.blocks)
-        if not turns or (begins and turns[-1][1]):
-            turns.append(([], []))
-        said, steps = turns[-1]
-        steps += [_chat_call(result, calls.get(result.call_id), object_of) for result in results]
-        rest = tuple(block for block in message.blocks if not isinstance(block, ToolResult))
-        if rest or not results:
-            kept = Message(message.role, rest, message.at, message.model, message.usage, message.stop, message.id)
-            (said if begins and not steps else steps).append(kept)
-    return tuple(ChatTurn(tuple(said), tuple(steps)) for said, steps in turns)
 
 
 def turns_to_value(turns: Sequence[ChatTurn]) -> Value:
@@ -159,12 +134,6 @@ def pages_as_text(pages: Mapping[tuple[int, int], ChatTurn]) -> str:
             last = turn
         parts += [passage.text for passage in passages_of([pages[turn, page]])]
     return "\n".join(parts)
-
-
-def _chat_call(result: ToolResult, call: ToolCall | None, object_of: Callable[[str], Reference]) -> ChatCall:
-    name = result.name if call is None else call.name
-    args = "" if call is None else call.arguments
-    return ChatCall(result.call_id, name, args, "fail" if result.is_error else "ok", object_of(result.call_id))
 
 
 def _call_line(call: ChatCall) -> str:

@@ -104,12 +104,9 @@ def encode_message(message: Message) -> bytes:
     return encode_json({"v": NEWEST, **_message_out(message)})
 
 
-def decode_message(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Message | UnreadableLine:
-    """Decode a line made by `encode_message`.
-
-    number: line number in the file, for the report.
-    """
-    return _decode_as(line, number, upgrades, _message_in)
+def decode_message(line: bytes) -> Message | UnreadableLine:
+    """Decode a line made by `encode_message`."""
+    return _decode_as(line, 0, UPGRADES, _message_in)
 
 
 def encode_entry(entry: Entry) -> bytes:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pagein.errors import BadInput
-from pagein.model.chats import ChatCall, ChatTurn, turns_as_text, turns_to_value
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Image, ToolCall, ToolResult
 from pagein.model.references import Reference
@@ -41,26 +40,6 @@ def file_type(path: str, *, binary: bool = False) -> str:
     return "binary" if binary else _TYPE_OF.get(suffix.lower() if dot else "", "text")
 
 
-def file_draft(
-    object_id: str,
-    path: str,
-    content: str | None,
-    *,
-    generator: str = "agent",
-    unread: bool = False,
-    type_: str = "file",
-) -> Draft:
-    """Draft a file object, or with the type `note` a note.
-
-    content: None for a file without text, and for a file that was not read.
-    unread: only the name of the file is known; this draft must not replace a version with content.
-    """
-    metadata: dict[str, Value] = {"path": path, "file_type": file_type(path, binary=content is None and not unread)}
-    if unread:
-        metadata["unread"] = True
-    return Draft(id=object_id, type=type_, content=content, metadata=metadata, provenance=Provenance(path, generator))
-
-
 def toolcall_draft(
     call: ToolCall, result: ToolResult, *, chat: Reference | None = None, files: Sequence[Reference] = ()
 ) -> Draft:
@@ -84,49 +63,9 @@ def toolcall_draft(
     )
 
 
-def chat_draft(object_id: str, session: Reference, turns: Sequence[ChatTurn]) -> Draft:
-    """Draft a chat object for the conversation so far. The content is for people; the turns are the data."""
-    calls = tuple(step.object for turn in turns for step in turn.steps if isinstance(step, ChatCall))
-    metadata = {"session_ref": session, "turn_count": len(turns)}
-    additional = {"turns": turns_to_value(turns), "toolcall_refs": calls}
-    return Draft(
-        id=object_id,
-        type="chat",
-        content=turns_as_text(turns),
-        metadata=metadata,
-        additional=additional,
-        provenance=Provenance(session.target, "system"),
-    )
-
-
-def session_draft(
-    object_id: str,
-    session_id: str,
-    harness: str,
-    *,
-    chat: Reference | None = None,
-    sets: Mapping[str, Sequence[str]] | None = None,
-) -> Draft:
-    """Draft a session object.
-
-    session_id: the host's own id.
-    sets: ids of the objects in `active_set`, `inactive_set`, `pinned_set`.
-    """
-    metadata: dict[str, object] = {"session_id": session_id, "harness": harness}
-    if chat is not None:
-        metadata["chat_ref"] = chat
-    additional = {name: tuple(map(Reference, ids)) for name, ids in (sets or {}).items()}
-    origin = Provenance(session_id, "system")
-    return Draft(id=object_id, type="session", metadata=metadata, additional=additional, provenance=origin)
-
-
-def text_draft(
-    object_id: str, type_: str, content: str, *, origin: str, generator: str, nickname: str | None = None
-) -> Draft:
+def text_draft(object_id: str, type_: str, content: str, *, origin: str, generator: str) -> Draft:
     """Draft a text object: a system prompt, a long text of the user (`user`), or an artifact of the agent."""
-    return Draft(
-        id=object_id, type=type_, content=content, nickname=nickname, provenance=Provenance(origin, generator)
-    )  # fmt: skip
+    return Draft(id=object_id, type=type_, content=content, provenance=Provenance(origin, generator))
 
 
 def _arguments(text: str) -> Value:

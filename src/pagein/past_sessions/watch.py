@@ -17,6 +17,7 @@ from pagein.past_sessions.intake import Intake
 from pagein.past_sessions.report import RememberReport
 
 _PAUSE: Final = 2.0
+"""Shortest pause between two rounds, seconds."""
 _REST: Final = 10.0
 """The pause after a round in multiples of its duration."""
 _LONGEST: Final = 60.0
@@ -26,13 +27,11 @@ def rounds(
     intake: Intake,
     look: Callable[[], RememberReport],
     *,
-    pause: float = _PAUSE,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Generator[RememberReport | StoreError, None, None]:
     """Look again and again, and yield each report with news, or a failure of the store. Ends when it is closed.
 
     look: takes what is new, with `holds`.
-    pause: shortest pause between two rounds, seconds.
     """
     told: StoreError | None = None
     try:
@@ -48,7 +47,7 @@ def rounds(
                 told = None
                 if report.new or report.grown or report.failed:
                     yield report
-            sleep(min(max(pause, _REST * (time.monotonic() - began)), _LONGEST))
+            sleep(min(max(_PAUSE, _REST * (time.monotonic() - began)), _LONGEST))
     finally:
         with suppress(StoreError):  # then the files are read once more
             intake.flush()

@@ -157,7 +157,7 @@ def losses(
         documents, nothing is known of it at the start.
     """
     told, charged = recording_of(made), _prices_of(made.charged)
-    base = _Ledger(told, APPEND, charged, stress=False, trace=True)
+    base = _Ledger(told, APPEND, charged)
     base.cache = cache
     base.run()
     theirs = list(accumulate(base.trace.cost if base.trace is not None else ()))
@@ -186,10 +186,8 @@ def _first_full(told: BillableSession, charged: Prices) -> int:
 class _Ledger(Ledger):
     """A bill by a provider with one cache per model."""
 
-    def __init__(
-        self, recording: BillableSession, policy: Policy, prices: Prices, *, stress: bool = False, trace: bool = False
-    ) -> None:
-        super().__init__(recording, policy, prices, stress=stress, trace=trace)
+    def __init__(self, recording: BillableSession, policy: Policy, prices: Prices) -> None:
+        super().__init__(recording, policy, prices, stress=False, trace=True)
         self._by_model: dict[str, CacheSimulator] = {}
         self.cache: CacheKind = "documented"
 
@@ -227,9 +225,9 @@ def _course(name: str, told: BillableSession, charged: Prices, cache: CacheKind)
         if isinstance(paging, KeepAlivePagein):
             paging.trust = paging.trust if cache == "documented" else UNKNOWN
             paging.reserve = 0.0  # law 5 holds for a session by itself
-            ledger: _Ledger = _KeptLedger(told, paging, charged, stress=False, trace=True)
+            ledger: _Ledger = _KeptLedger(told, paging, charged)
         else:
-            ledger = _Ledger(told, paging, charged, stress=False, trace=True)
+            ledger = _Ledger(told, paging, charged)
         ledger.cache = cache
         ledger.run()
     return ledger.trace.cost if ledger.trace is not None else ()

@@ -91,9 +91,8 @@ def definitions(api: Api, *, everything: bool = False) -> list[dict[str, Any]]:
 
     For callers who offer the tools themselves. everything: as in `answer_call`
     """
-    return [
-        deepcopy(definition(one, api)) for one in offers(everything=everything)
-    ]  # copies, so that a caller's change affects no other caller
+    # copies, so that a caller's change affects no other caller
+    return [deepcopy(definition(one, api)) for one in offers(everything=everything)]
 
 
 def answer_call(

@@ -37,6 +37,7 @@ from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.policy.clients.client_prompts import words_in
 from pagein.ports import ObjectStore
+from pagein.tools.store_commands import objects_by_time
 
 Answer: TypeAlias = dict[str, Any]
 _PAGE: Final = 8
@@ -106,24 +107,11 @@ def _agents(store: ObjectStore) -> list[str]:
 def _sessions_by_time(store: ObjectStore, since: float | None, size: int = _PAGE) -> Iterator[tuple[Version, float]]:
     """Yield each session with the time of its newest chat, the latest first."""
     places, seen = TurnPlaces(store), set[str]()
-    for chat in _chats_by_time(store, since, size):
+    for chat in objects_by_time(store, Query(types=_CHATS, since=since), size):
         session = places.session_of(chat)
         if session is not None and session.type == "session" and session.id not in seen:
             seen.add(session.id)
             yield session, chat.at
-
-
-def _chats_by_time(store: ObjectStore, since: float | None, size: int) -> Iterator[Version]:
-    until, seen = None, set[str]()
-    while True:
-        page = store.objects(Query(types=_CHATS, since=since, until=until, by_time=True, limit=size))
-        fresh = [one for one in page if one.id not in seen]
-        yield from fresh
-        if len(page) < size:
-            return
-        seen.update(one.id for one in fresh)
-        until = page[-1].at
-        size = size if fresh else 2 * size  # more chats than a page at the same time
 
 
 def _session(store: ObjectStore, session: Version, at: float, parent: object) -> Answer:

@@ -56,7 +56,7 @@ def objects(store: ObjectStore, query: Query, path: str | None = None, session: 
     if session is not None:
         query = replace(query, where={**query.where, "session": _session_named(store, session)})
     limit = query.limit or _PAGE
-    each = _by_time(store, query, limit + 1 if path is None else _PAGE)
+    each = objects_by_time(store, query, limit + 1 if path is None else _PAGE)
     found = list(islice((one for one in each if path is None or _lies_at(one, path)), limit + 1))
     shown = found[:limit]
     return {
@@ -91,8 +91,11 @@ def missing_types(store: ObjectStore, types: Iterable[str]) -> str:
     return f"the store has no object of the type {missing}; it has {', '.join(filter(there.__contains__, TYPES)) or 'none'}"
 
 
-def _by_time(store: ObjectStore, query: Query, size: int) -> Iterator[Version]:
-    """Yield the newest versions of the matching objects, the latest by time first, behind the one with the sequence `before`."""
+def objects_by_time(store: ObjectStore, query: Query, size: int) -> Iterator[Version]:
+    """Yield the newest versions of the matching objects, the latest by time first, behind the one with the sequence `before`.
+
+    size: objects that are asked for at once, at first
+    """
     last: tuple[float, int] | None = None
     until = query.until
     if query.before is not None:

@@ -63,7 +63,6 @@ def list_symbols(
     question: str = "",
     characters: int | None = None,
     skipped: frozenset[str] = frozenset(),
-    signal: Signal | None = None,
 ) -> Answer:
     """Return the symbol map of a workspace, or of a file or folder in it.
 
@@ -78,7 +77,7 @@ def list_symbols(
     place = None if path is None else f"/{path}"
     skips = frozenset[str]() if path is not None and not skipped.isdisjoint(path.split("/")) else skipped
     left = frozenset(one for one in index.state.files if is_below(one, skips))
-    found = reader.map(question, path=place, without=left, characters=characters, signal=signal)
+    found = reader.map(question, path=place, without=left, characters=characters)
     if path is not None and not found.files:
         reasons = dict(found.scan.failed)
         why = f"it could not be parsed: {reasons[path]}" if path in reasons else "it has no file with a known language"

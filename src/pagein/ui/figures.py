@@ -7,6 +7,7 @@ import re
 
 ABSENT = "-"
 _ENDS_OF_PATH = re.compile(r"(?:/|[A-Za-z]:[\\/]).*?((?:[\\/][^\\/]+){1,3})", re.DOTALL)
+_LONGEST_PATH = 40
 # Lower limit of each letter: rounding never prints 1000 of the smaller unit.
 _STEPS = ((999.95e6, 1e9, "G"), (999.95e3, 1e6, "M"), (999.5, 1e3, "k"))
 
@@ -86,7 +87,7 @@ def short(text: str, most: int = 80) -> str:
     return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
-def short_path(path: str, most: int = 40) -> str:
+def short_path(path: str) -> str:
     """Return a long absolute path by its last parts, at most three: `.../src/cart/total.py`. Others are returned as they are."""
-    found = _ENDS_OF_PATH.fullmatch(path) if len(path) > most else None
+    found = _ENDS_OF_PATH.fullmatch(path) if len(path) > _LONGEST_PATH else None
     return path if found is None else f"...{found[1]}"

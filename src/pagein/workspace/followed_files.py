@@ -81,14 +81,14 @@ class Rim:
 class FileObjects:
     """The files of a working folder as objects. Called from several threads, one at a time; raises StoreError.
 
-    writer: recorded for files touched by the agent; changes found by comparison are recorded for the watcher
+    Changes found by comparison are recorded for the watcher; what an agent touches has no writer of its own.
     """
 
-    def __init__(self, folder: Folder, rim: Rim, writer: Writer = SOMEBODY) -> None:
+    def __init__(self, folder: Folder, rim: Rim) -> None:
         real = os.path.realpath(folder.path)
         self._folder = replace(folder, path=real, max_bytes=min(folder.max_bytes, _LARGEST))
         self._rim = rim
-        self._toucher = self._writer = writer
+        self._writer = SOMEBODY
         self._one_at_a_time = threading.RLock()
         self._heard: OrderedDict[str, None] = OrderedDict()
 
@@ -104,7 +104,7 @@ class FileObjects:
         located = self._folder.locate(path)
         if located.excluded:
             return None
-        with self._as(self._toucher):
+        with self._as(SOMEBODY):
             found = self._look(located.key)
             if found is None:
                 self._folder.read(located)  # raises with the reason
@@ -118,7 +118,7 @@ class FileObjects:
             located = self._folder.locate(path)
             if located.excluded or not Path(located.key).is_file():
                 continue
-            with self._as(self._toucher):
+            with self._as(SOMEBODY):
                 known = self._at(located.key)
                 found.append(known if known is not None else self._store_name(located.key))
         return found

@@ -165,7 +165,7 @@ def _hashtag(state: "StateInline", silent: bool) -> bool:  # noqa: FBT001 - the 
     return True
 
 
-def _read_link(inside: str, *, embedded: bool = False, line: int | None = None, place: str = "") -> NoteLink | None:
+def _read_link(inside: str, *, embedded: bool = False, place: str = "") -> NoteLink | None:
     # in a table the bar is escaped as \|, and some authors do so in plain text too
     named, bar, alias = inside.replace("\\|", "|").partition("|")
     target, *parts = (part.strip() for part in named.split("#"))
@@ -174,7 +174,7 @@ def _read_link(inside: str, *, embedded: bool = False, line: int | None = None, 
     if not target and not headings and not block:
         return None
     shown = alias.strip() if bar else ""
-    return NoteLink(target, headings, block or None, shown or None, embedded, line, place)
+    return NoteLink(target, headings, block or None, shown or None, embedded, None, place)
 
 
 # --- the text ---

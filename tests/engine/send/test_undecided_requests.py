@@ -60,10 +60,10 @@ def overstaying(
     """A decision that is made, and not kept yet; at the end it goes on. What it ended with."""
     made, leave, ended = threading.Event(), threading.Event(), list[object]()
     outgoing = engine.session("one").traffic._stages.renderer
-    hold = outgoing.hold
+    check = outgoing.check
 
-    def holding(call: PendingCall, made_of: Bytes, *, decided: bool) -> None:
-        hold(call, made_of, decided=decided)
+    def checking(call: PendingCall, made_of: Bytes, *, decided: bool) -> None:
+        check(call, made_of, decided=decided)
         made.set()
         leave.wait(60)
 
@@ -74,7 +74,7 @@ def overstaying(
             ended.append(over)
 
     with monkeypatch.context() as patched:
-        patched.setattr(outgoing, "hold", holding)
+        patched.setattr(outgoing, "check", checking)
         thread = threading.Thread(target=decide)
         thread.start()
         assert made.wait(60)

@@ -9,7 +9,7 @@ from tests.engine.window.sized_sessions import ASK, opened, says, turn
 
 from pagein.engine.log.state import State
 from pagein.engine.session import Session
-from pagein.policy.economics.rewrite_cost import Economics, readable
+from pagein.policy.economics.rewrite_cost import Economics, readable_tokens
 from pagein.testing.eager_residency import eager
 
 MARKED = Economics(share=1.0, at_marks=True)
@@ -48,5 +48,5 @@ def test_a_result_that_stayed_pays_for_no_more_than_what_stands_behind_it(tmp_pa
                 rewrites += 1
                 first = state.standing.first_of_all(0)
                 assert 0 < first < state.account.anew
-                assert readable(state.account, MARKED, first) == first
+                assert readable_tokens(state.account, MARKED, first) == first
         assert rewrites

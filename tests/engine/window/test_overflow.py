@@ -11,7 +11,7 @@ from pagein.engine.window.eviction import window_of
 from pagein.errors import BadSetting, StoreError
 from pagein.model.entries import EpochEntry
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
-from pagein.policy.economics.rewrite_cost import Account, Economics, Moment, excess, high_estimate, likely
+from pagein.policy.economics.rewrite_cost import Account, Economics, Moment, excess_tokens, high_estimate, likely_tokens
 from pagein.policy.eviction.overflow import FULL, NO_VALVE, Valve, plan_of
 from pagein.policy.eviction.residents import Resident
 from pagein.providers.wire import check_messages
@@ -148,15 +148,15 @@ def test_the_estimate_is_high_and_what_must_leave_brings_it_down() -> None:
     for reported in (False, True):
         before = high_estimate(moment, reported=reported)
         assert before > 100 + 9000 * (1.2 if reported else 1)
-        gone = excess(moment, 5000.0, reported=reported)
+        gone = excess_tokens(moment, 5000.0, reported=reported)
         assert high_estimate(moment, round(gone), reported=reported) == pytest.approx(5000, abs=2)
 
 
 def test_at_the_limit_only_what_is_new_is_estimated_high_once_the_provider_has_counted() -> None:
     moment = Moment(None, None, size=9000, new=300, floor=100, scale=1.2)
-    assert likely(moment, reported=True) == pytest.approx(100 + 1.2 * (9000 + 100))
-    assert likely(moment, 1000, reported=True) == pytest.approx(100 + 1.2 * (8000 + 100))
-    assert likely(moment, reported=False) == high_estimate(moment, reported=False)
+    assert likely_tokens(moment, reported=True) == pytest.approx(100 + 1.2 * (9000 + 100))
+    assert likely_tokens(moment, 1000, reported=True) == pytest.approx(100 + 1.2 * (8000 + 100))
+    assert likely_tokens(moment, reported=False) == high_estimate(moment, reported=False)
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ class Clock:
 def test_an_agent_works_until_an_answer_calls_no_tool() -> None:
     clock = Clock()
     work = AgentWork(clock)
-    work.came("one", "one/tools", 10.0, is_near=True)
+    work.note_request("one", "one/tools", 10.0, is_near=True)
     clock.now = 12.0
-    work.answered("one/tools", calls=True)
+    work.note_answer("one/tools", calls=True)
     assert not work.is_at_rest((), 600.0)
-    work.came("one", "one/tools", 15.0, is_near=True)
+    work.note_request("one", "one/tools", 15.0, is_near=True)
     clock.now = 16.0
-    work.answered("one/tools", calls=False)
+    work.note_answer("one/tools", calls=False)
     assert work.is_at_rest((), 600.0)
     assert [work.was_at_rest(at, ()) for at in (-1.0, 5.0, 10.0, 13.0, 16.02, 16.1, 99.0)] == [
         False,  # before the gateway began
@@ -35,9 +35,9 @@ def test_an_agent_works_until_an_answer_calls_no_tool() -> None:
 def test_another_conversation_of_the_same_session_hides_no_work() -> None:
     clock = Clock()
     work = AgentWork(clock)
-    work.came("one", "one/tools", 1.0, is_near=True)
-    work.came("one", "one/others", 2.0, is_near=True)
-    work.answered("one/others", calls=False)
+    work.note_request("one", "one/tools", 1.0, is_near=True)
+    work.note_request("one", "one/others", 2.0, is_near=True)
+    work.note_answer("one/others", calls=False)
     assert not work.was_at_rest(5.0, ())
     assert work.was_at_rest(5.0, {"one"}), "a session of another folder does not count"
 
@@ -45,8 +45,8 @@ def test_another_conversation_of_the_same_session_hides_no_work() -> None:
 def test_calls_that_are_never_answered_keep_others_waiting_for_a_while_only() -> None:
     clock = Clock()
     work = AgentWork(clock)
-    work.came("one", "one/tools", 1.0, is_near=True)
-    work.answered("one/tools", calls=True)
+    work.note_request("one", "one/tools", 1.0, is_near=True)
+    work.note_answer("one/tools", calls=True)
     clock.now = 500.0
     assert not work.is_at_rest((), 600.0)
     clock.now = 700.0
@@ -56,7 +56,7 @@ def test_calls_that_are_never_answered_keep_others_waiting_for_a_while_only() ->
 
 def test_a_session_is_near_only_if_all_its_requests_are() -> None:
     work = AgentWork(Clock())
-    work.came("one", "one", 1.0, is_near=True)
-    work.came("two", "two", 1.0, is_near=True)
-    work.came("two", "two", 2.0, is_near=False)
+    work.note_request("one", "one", 1.0, is_near=True)
+    work.note_request("two", "two", 1.0, is_near=True)
+    work.note_request("two", "two", 2.0, is_near=False)
     assert set(work.near_sessions()) == {"one"}

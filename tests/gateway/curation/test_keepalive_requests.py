@@ -130,7 +130,7 @@ class Agent:
         relay = self.gateway._relay
         assert relay is not None
         await relay.idle.wait()
-        await relay.wait_until_told()  # what is told of a call is told after its end
+        await relay.wait_for_reports()  # what is told of a call is told after its end
         return {"content": content}
 
 
@@ -456,12 +456,12 @@ def test_nothing_is_sent_while_another_answer_of_the_conversation_streams(
                     on.gateway.url + "/v1/messages", json=on.agent.body(), headers=headers
                 ) as beside:
                     await beside.read()
-                await relay.wait_until_told()
+                await relay.wait_for_reports()
                 assert relay.under_way == 1, "the slow answer still streams"
                 assert relay.keep_alive.pauses_watched == 0
                 await answer.read()
             await relay.idle.wait()
-            await relay.wait_until_told()
+            await relay.wait_for_reports()
             assert relay.keep_alive.pauses_watched == 1
 
     run(scene())
@@ -477,7 +477,7 @@ def test_nothing_is_sent_behind_a_failed_request_that_the_client_repeats(tmp_pat
             assert relay.keep_alive.pauses_watched == 1
             with pytest.raises(AssertionError, match="overloaded"):
                 await on.agent.says("go on")
-            await relay.wait_until_told()
+            await relay.wait_for_reports()
             assert relay.keep_alive.pauses_watched == 0
             await on.pause(1000)
             assert on.pings == []

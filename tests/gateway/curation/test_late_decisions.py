@@ -171,7 +171,7 @@ def test_the_time_until_a_thread_is_free_is_not_the_decisions() -> None:
 
 def test_a_decision_that_is_being_kept_when_its_time_is_over_is_waited_for() -> None:
     def slow(asked: CurationRequest) -> CuratedRequest:
-        asked.claim.keep()
+        asked.claim.take()
         threading.Event().wait(1.0)
         return shortened(asked)
 

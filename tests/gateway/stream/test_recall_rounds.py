@@ -95,7 +95,7 @@ def test_a_client_is_told_what_all_turns_wrote_behind_the_prompt_of_the_last(tmp
             assert told["output_tokens"] == sum(one.output for one in used[1:])
             assert told["cache_read_input_tokens"] == used[-1].read
             assert here.gateway._relay is not None
-            await here.gateway._relay.wait_until_told()
+            await here.gateway._relay.wait_for_reports()
             figures = here.gateway.metrics.text().decode()
             assert f'kind="read",route="messages"}} {float(sum(one.read for one in used))}' in figures
             assert 'pagein_recalls_total{answer="text",tool="peek"} 2.0' in figures
@@ -317,7 +317,7 @@ def test_what_was_recalled_is_warm_on_the_branch_that_recalled_it_and_on_no_othe
             here.client.items = [*before[:-1], other]
             await here.client.turn()
             assert here.gateway._relay is not None
-            await here.gateway._relay.wait_until_told()
+            await here.gateway._relay.wait_for_reports()
             return here.gateway.board.sessions()[0]["name"]
 
     with wiring.open(tmp_path / "s.pagein") as engine:

@@ -6,7 +6,7 @@ from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.clients.window_files import NO_CHAINS, FileChains, FileStatement, Repeat, WindowFiles
-from pagein.policy.eviction.read_ages import Work
+from pagein.policy.eviction.read_ages import ReadAges
 from pagein.policy.eviction.residency_rules import USUAL
 from pagein.policy.eviction.session_work import SessionWork
 
@@ -56,8 +56,8 @@ def test_the_results_behind_a_young_answer_stay() -> None:
 
 
 def test_an_answer_of_the_client_stays_as_long_as_its_file_is_worked_on() -> None:
-    assert BOTH.calls_needed_by_young(5, Work(USUAL, call=16, session=SessionWork(6))) == {"c1", "c2"}
-    assert BOTH.calls_needed_by_young(5, Work(USUAL, call=17, session=SessionWork(6))) == frozenset()
+    assert BOTH.calls_needed_by_young(5, ReadAges(USUAL, call=16, session=SessionWork(6))) == {"c1", "c2"}
+    assert BOTH.calls_needed_by_young(5, ReadAges(USUAL, call=17, session=SessionWork(6))) == frozenset()
 
 
 def test_the_base_of_the_client_s_own_marker_stays_until_it_has_left() -> None:

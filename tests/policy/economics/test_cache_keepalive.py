@@ -10,12 +10,12 @@ from pagein.policy.economics.cache_keepalive import (
     CacheLease,
     Lifetimes,
     Request,
-    keeps,
     lease_after_keepalive,
     lease_after_request,
     lease_after_restart,
     lease_after_switch,
     lease_after_unreported,
+    wants_keepalive,
 )
 from pagein.policy.economics.cache_lifetimes import UpcomingRequest, chosen
 from pagein.providers.prices.token_prices import Cliff
@@ -165,21 +165,21 @@ def test_what_another_models_cache_may_lose_is_written_off_and_nothing_more_is_e
 def test_nothing_is_kept_alive_that_is_not_paid_for_with_its_answer() -> None:
     price = LONG.keepalive_price(50_000, 1000)
     assert price >= 0.1 * 50_000 + 2.0 * 1000
-    assert keeps(_working(price), LONG, 0, answer=1000)
-    assert not keeps(_working(price - 1), LONG, 0, answer=1000)
-    assert keeps(_working(0), LONG, price, answer=1000)
+    assert wants_keepalive(_working(price), LONG, 0, answer=1000)
+    assert not wants_keepalive(_working(price - 1), LONG, 0, answer=1000)
+    assert wants_keepalive(_working(0), LONG, price, answer=1000)
 
 
 def test_nothing_is_kept_alive_that_the_long_lifetime_holds_anyway() -> None:
-    assert not keeps(replace(_working(), lifetime=3600.0), LONG, in_hand=1e9)
+    assert not wants_keepalive(replace(_working(), lifetime=3600.0), LONG, in_hand=1e9)
     held = replace(_working(), anchored=49_000.0, until=3000.0)
-    assert not keeps(held, LONG, in_hand=1e9)
+    assert not wants_keepalive(held, LONG, in_hand=1e9)
 
 
 def test_where_the_host_asks_for_the_short_lifetime_somebody_must_have_come_back_before() -> None:
-    assert not keeps(_working(), SHORT, in_hand=1e9)
+    assert not wants_keepalive(_working(), SHORT, in_hand=1e9)
     returned = lease_after_request(_working(), SHORT, Request(1000.0, 300.0, 50_000.0, 0.0, 50_000.0))
-    assert keeps(returned, SHORT, in_hand=1e9)
+    assert wants_keepalive(returned, SHORT, in_hand=1e9)
 
 
 _STEPS = st.lists(
@@ -202,7 +202,7 @@ def test_it_never_costs_more_than_what_the_host_asks_for_and_what_was_in_hand(
     ours = theirs = 0.0
     last: float | None = None
     for gap, new, says, works in steps:
-        if works and last is not None and gap > 280.0 and keeps(lease, terms, in_hand, answer):
+        if works and last is not None and gap > 280.0 and wants_keepalive(lease, terms, in_hand, answer):
             ours += terms.keepalive_price(size, answer)
             lease = lease_after_keepalive(lease, terms, last + 280.0, terms.keepalive_price(size, answer))
         assert ours <= theirs + in_hand + 1e-6

@@ -12,14 +12,14 @@ from pagein.policy.economics.rewrite_cost import (
     Economics,
     Moment,
     account_after_call,
+    account_after_rewrite,
     account_with_previews,
     cliff_savings,
     falls_short,
     is_cold,
     pays,
-    readable,
+    readable_tokens,
     rewrite_cost,
-    rewritten,
 )
 from pagein.policy.eviction.residency import EMPTY, PRICED, Resident, ResidentSet, plan
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, simulate
@@ -43,7 +43,7 @@ def _standing(calls: int, tokens: int = 2000, *, reads: bool = False, now: int |
         resident = Resident(
             f"c{call}", 2 * call + 1, 0, tokens, call, before=call * (tokens + 100), kind="read" if reads else "result"
         )
-        standing = standing.born(resident, PRICED.rules).at_call(call + 1, PRICED.rules)
+        standing = standing.with_resident(resident, PRICED.rules).at_call(call + 1, PRICED.rules)
     return standing.at_call(calls if now is None else now, PRICED.rules)
 
 
@@ -109,7 +109,7 @@ def test_no_rewrite_costs_more_than_the_bankroll() -> None:
 
 
 def test_a_rewrite_is_paid_from_what_was_saved() -> None:
-    after = rewritten(Account(bill=100, saved=50), _warm(), PRICES, cost=30, gain=7)
+    after = account_after_rewrite(Account(bill=100, saved=50), _warm(), PRICES, cost=30, gain=7)
     assert (after.bill, after.saved, after.absent) == (100, 20, 7)
 
 
@@ -134,7 +134,7 @@ def test_sums_are_the_sums_of_the_residents(told: list[tuple[int, bool]], later:
     standing = EMPTY
     for call, (tokens, is_read) in enumerate(told):
         resident = Resident(f"c{call}", call, 0, tokens, call, before=call, kind="read" if is_read else "result")
-        standing = standing.born(resident, PRICED.rules).at_call(call + 1, PRICED.rules)
+        standing = standing.with_resident(resident, PRICED.rules).at_call(call + 1, PRICED.rules)
     standing = standing.at_call(max(later, len(told)), PRICED.rules)
     old = list(standing.old())
     assert standing.old_tokens == sum(one.tokens for one in old)
@@ -212,11 +212,11 @@ def test_where_the_cache_is_cold_what_others_may_hold_of_the_front_is_no_part_of
 
 def test_what_was_written_in_one_go_is_read_up_to_the_last_entry_that_is_sure_to_be_found() -> None:
     account, marked = Account(anew=50_000, found=8000), replace(PRICES, at_marks=True)
-    assert readable(account, marked, 30_000) == 8000
-    assert readable(account, marked, 8000) == 8000
-    assert readable(account, marked, 5000) == 0, "the only entry is behind the change"
-    assert readable(account, marked, 60_000) == 60_000
-    assert readable(account, PRICES, 30_000) == 30_000
+    assert readable_tokens(account, marked, 30_000) == 8000
+    assert readable_tokens(account, marked, 8000) == 8000
+    assert readable_tokens(account, marked, 5000) == 0, "the only entry is behind the change"
+    assert readable_tokens(account, marked, 60_000) == 60_000
+    assert readable_tokens(account, PRICES, 30_000) == 30_000
     standing = _standing(12)
     cold = plan(standing, replace(PRICED, economics=marked), _cold(), Account())
     assert cold.epoch is not None

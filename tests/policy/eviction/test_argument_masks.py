@@ -156,13 +156,13 @@ def test_senseless_rules_are_refused() -> None:
 
 
 def test_replaced_text_goes_by_its_own_age() -> None:
-    standing = EMPTY.born(written(0), RULES).born(written(0, form="replaced"), RULES)
+    standing = EMPTY.with_resident(written(0), RULES).with_resident(written(0, form="replaced"), RULES)
     assert aged(standing, 2) == []
     assert aged(standing, 3) == [("call-0", "replaced")]
 
 
 def test_the_rest_goes_when_the_file_was_left_alone_and_then_at_once() -> None:
-    standing = EMPTY.born(written(0), RULES).born(written(0, form="replaced"), RULES)
+    standing = EMPTY.with_resident(written(0), RULES).with_resident(written(0, form="replaced"), RULES)
     for call in range(1, 10):
         standing = standing.at_call(call, RULES)
     assert [one.form for one in standing.old()] == ["replaced"]
@@ -171,38 +171,42 @@ def test_the_rest_goes_when_the_file_was_left_alone_and_then_at_once() -> None:
 
 
 def test_a_touch_of_the_file_makes_its_texts_wait_again() -> None:
-    standing = EMPTY.born(written(0), RULES)
+    standing = EMPTY.with_resident(written(0), RULES)
     standing = standing.at_call(10, RULES)
     assert [one.form for one in standing.old()] == ["texts"]
-    standing = standing.touch("a.py", 11, RULES, edited=True)
+    standing = standing.with_access("a.py", 11, RULES, edited=True)
     assert list(standing.old()) == []
     assert standing.old_gain == 0
     assert aged(standing, 20) == []
     assert aged(standing, 21) == [("call-0", "texts")]
-    assert aged(standing.touch("b.py", 12, RULES, edited=True), 21) == [("call-0", "texts")]
+    assert aged(standing.with_access("b.py", 12, RULES, edited=True), 21) == [("call-0", "texts")]
 
 
 def test_text_that_was_written_over_or_shown_whole_since_goes_soon() -> None:
-    standing = EMPTY.born(written(0), RULES).touch("a.py", 4, RULES, edited=True, whole=True).born(written(4), RULES)
+    standing = (
+        EMPTY.with_resident(written(0), RULES)
+        .with_access("a.py", 4, RULES, edited=True, whole=True)
+        .with_resident(written(4), RULES)
+    )
     assert aged(standing, 6) == []
     assert aged(standing, 7) == [("call-0", "texts")]
     assert aged(standing, 14) == [("call-0", "texts"), ("call-4", "texts")]
 
 
 def test_each_of_the_two_times_may_be_switched_off() -> None:
-    standing = EMPTY.born(written(0), RULES).born(written(0, form="replaced"), RULES)
+    standing = EMPTY.with_resident(written(0), RULES).with_resident(written(0, form="replaced"), RULES)
     for ages, expected in (
         ({"replaced": None, "alone": 10}, ["texts"]),
         ({"replaced": 3, "alone": None}, ["replaced"]),
         ({"replaced": None, "alone": None}, []),
     ):
         rules = USUAL.with_ages(ages)
-        standing = EMPTY.born(written(0), rules).born(written(0, form="replaced"), rules)
+        standing = EMPTY.with_resident(written(0), rules).with_resident(written(0, form="replaced"), rules)
         assert [one.form for one in standing.at_call(50, rules).old()] == expected
 
 
 def test_what_has_left_waits_for_nothing_and_pins_take_both() -> None:
-    standing = EMPTY.born(written(0), RULES).born(written(0, form="replaced"), RULES)
+    standing = EMPTY.with_resident(written(0), RULES).with_resident(written(0, form="replaced"), RULES)
     assert len(list(standing.all())) == 1
     gone = standing.without([(0, 0)])
     assert list(gone.all()) == []
@@ -213,12 +217,12 @@ def test_what_has_left_waits_for_nothing_and_pins_take_both() -> None:
 
 def test_without_arguments_the_results_stay_as_they_are() -> None:
     result = Resident("call-9", 3, 0, 800, 1)
-    standing = EMPTY.born(written(0), RULES).born(result, RULES).at_call(50, RULES)
+    standing = EMPTY.with_resident(written(0), RULES).with_resident(result, RULES).at_call(50, RULES)
     alone = standing.without_arguments()
     assert [one.call_id for one in alone.all()] == ["call-9"]
     assert (alone.old_tokens, alone.old_gain) == (800, result.gain)
     assert EMPTY.without_arguments() is EMPTY
-    assert list(EMPTY.touch("a.py", 1, RULES, edited=True, whole=True).all()) == []
+    assert list(EMPTY.with_access("a.py", 1, RULES, edited=True, whole=True).all()) == []
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["edit", "write", "read"])), max_size=25))
@@ -226,10 +230,12 @@ def test_whatever_happens_each_call_waits_or_may_go_once_and_sums_agree(steps: l
     standing = EMPTY
     calls = 0
     for call, (path, op) in enumerate(steps):
-        standing = standing.touch(path, call, RULES, edited=op != "read", whole=op == "write")
+        standing = standing.with_access(path, call, RULES, edited=op != "read", whole=op == "write")
         if op != "read":
             calls += 1
-            standing = standing.born(written(call, path), RULES).born(written(call, path, form="replaced"), RULES)
+            standing = standing.with_resident(written(call, path), RULES).with_resident(
+                written(call, path, form="replaced"), RULES
+            )
         standing = standing.at_call(call + 1, RULES)
         old = list(standing.old())
         assert len({one.call_id for one in old}) == len(old)

@@ -15,7 +15,7 @@ RICH = Account(bill=1e6, saved=1e6)
 def standing(*tokens: int, settings: Residency, call: int = 9) -> ResidentSet:
     made, before = EMPTY, 0
     for place, count in enumerate(tokens):
-        made = made.born(Resident(f"c{place}", place, 0, count, place, before=before), settings.rules)
+        made = made.with_resident(Resident(f"c{place}", place, 0, count, place, before=before), settings.rules)
         before += count
     return made.at_call(call, settings.rules)
 

@@ -123,7 +123,7 @@ def test_without_figures_that_fit_there_are_no_odds_and_the_other_rows_decide(fi
     assert judged_reads(None) == ()
     by_hand = ResidencyRules(tuple(row for row in USUAL.at("thrifty").rows if row.limit is None))
     assert by_hand == USUAL.at("thrifty").without_layer("odds")
-    standing = EMPTY.spoken(1, by_hand, "review it").born(read(1, "a.py"), by_hand)
+    standing = EMPTY.with_task(1, by_hand, "review it").with_resident(read(1, "a.py"), by_hand)
     assert old(standing.at_call(4, by_hand)) == ["a.py1"]
 
 
@@ -135,13 +135,13 @@ def test_documents_and_configurations_are_known_by_their_path() -> None:
 def test_a_read_is_judged_at_each_fourth_idle_call_and_from_the_start_when_its_file_is_touched() -> None:
     odds = QuoteOdds(0, (("since edit", -1_000),), (0,))
     rules = judging(odds, 1)
-    standing = EMPTY.touch("a", 1, rules, edited=True).born(read(1, "a", 1_000), rules)
+    standing = EMPTY.with_access("a", 1, rules, edited=True).with_resident(read(1, "a", 1_000), rules)
     seen = [call for call in range(2, 40) if old(standing := standing.at_call(call, rules))]
     assert seen[0] == 5  # 4 idle calls: 2,300 quotes per million reads of a thousand tokens
-    touched = EMPTY.touch("a", 1, rules, edited=True).born(read(1, "a", 20), rules)
+    touched = EMPTY.with_access("a", 1, rules, edited=True).with_resident(read(1, "a", 20), rules)
     for call in range(2, 8):
         touched = touched.at_call(call, rules)
-    touched = touched.touch("a", 8, rules, edited=False)
+    touched = touched.with_access("a", 8, rules, edited=False)
     for call in range(9, 12):
         touched = touched.at_call(call, rules)
         assert old(touched) == []
@@ -150,17 +150,17 @@ def test_a_read_is_judged_at_each_fourth_idle_call_and_from_the_start_when_its_f
 
 def test_a_touch_makes_a_read_wait_again_without_its_reason() -> None:
     rules = judging(QuoteOdds(-9_000, (("size", -1),), (10,)), 100)
-    standing = EMPTY.born(read(1, "a"), rules).at_call(5, rules)
+    standing = EMPTY.with_resident(read(1, "a"), rules).at_call(5, rules)
     assert [one.why for one in standing.old()] == ["500 tokens"]
-    again = standing.touch("a", 6, rules, edited=False)
+    again = standing.with_access("a", 6, rules, edited=False)
     assert (again.old_tokens, [one.why for one in again.all()]) == (0, [""])
 
 
 def test_a_later_read_covers_one_of_the_same_lines() -> None:
     rules = judging(QuoteOdds(0, (("covered", -9_000),), (0,)), 1)
-    standing = EMPTY.born(read(1, "a", lines=(5, 20)), rules).born(read(2, "a", lines=(1, 30)), rules)
+    standing = EMPTY.with_resident(read(1, "a", lines=(5, 20)), rules).with_resident(read(2, "a", lines=(1, 30)), rules)
     assert old(standing.at_call(6, rules)) == ["a1"]
-    apart = EMPTY.born(read(1, "a", lines=(5, 20)), rules).born(read(2, "a", lines=(10, 30)), rules)
+    apart = EMPTY.with_resident(read(1, "a", lines=(5, 20)), rules).with_resident(read(2, "a", lines=(10, 30)), rules)
     assert old(apart.at_call(6, rules)) == []
 
 
@@ -181,7 +181,7 @@ def test_the_judgements_of_a_call_do_not_grow_with_the_session(calls: int) -> No
     rules = judging(_Counting(0, (), (), judged), 1)
     standing = EMPTY
     for call in range(1, calls):
-        standing = standing.born(read(call, f"{call}.py"), rules).at_call(call + 1, rules)
+        standing = standing.with_resident(read(call, f"{call}.py"), rules).at_call(call + 1, rules)
         if call == calls - 9:
             judged.clear()
     assert len(judged) == 8 * 15  # of each call, every fourth of the last sixty reads
@@ -190,7 +190,11 @@ def test_the_judgements_of_a_call_do_not_grow_with_the_session(calls: int) -> No
 def test_a_file_whose_reads_have_all_left_is_judged_without_any() -> None:
     odds = QuoteOdds(0, (("since edit", -1_000),), (0,))
     rules = ResidencyRules((USUAL.rows[0], *judging(odds, 0).rows))
-    standing = EMPTY.born(read(1, "a"), rules).born(read(2, "b"), rules).touch("a", 2, rules, edited=True)
+    standing = (
+        EMPTY.with_resident(read(1, "a"), rules)
+        .with_resident(read(2, "b"), rules)
+        .with_access("a", 2, rules, edited=True)
+    )
     standing = standing.without([next(one.place for one in standing.all() if one.path == "a")])
     for call in range(3, 20):
         standing = standing.at_call(call, rules)

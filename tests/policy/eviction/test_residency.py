@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pagein.errors import BadSetting
 from pagein.model.messages import Image, ToolResult
 from pagein.policy.economics.rewrite_cost import Account, Moment
-from pagein.policy.eviction.residency import EMPTY, Epoch, Residency, Resident, ResidentSet, plan, removable
+from pagein.policy.eviction.residency import EMPTY, Epoch, Residency, Resident, ResidentSet, is_removable, plan
 from pagein.testing.eager_residency import eager
 
 SETTINGS = eager(keep_calls=3)
@@ -20,7 +20,7 @@ def standing(*groups: tuple[int, ...], settings: Residency = SETTINGS, call: int
     found = EMPTY
     for born, sizes in enumerate(groups):
         for block, tokens in enumerate(sizes):
-            found = found.born(Resident(f"call-{born}-{block}", 2 * born, block, tokens, born), settings.rules)
+            found = found.with_resident(Resident(f"call-{born}-{block}", 2 * born, block, tokens, born), settings.rules)
     return found.at_call(len(groups) if call is None else call, settings.rules)
 
 
@@ -60,9 +60,9 @@ def test_the_frontier_is_the_first_message_that_changes() -> None:
 
 def test_a_read_with_a_receipt_stays_because_a_later_answer_may_rest_on_it() -> None:
     text = "value = 1\n" * 400
-    assert removable(ToolResult("c", text), 1000, SETTINGS)
-    assert not removable(ToolResult("c", f"{text}\n[known=0123456789]"), 1000, SETTINGS)
-    assert removable(ToolResult("c", f"[known=0123456789]\n{text}"), 1000, SETTINGS)
+    assert is_removable(ToolResult("c", text), 1000, SETTINGS)
+    assert not is_removable(ToolResult("c", f"{text}\n[known=0123456789]"), 1000, SETTINGS)
+    assert is_removable(ToolResult("c", f"[known=0123456789]\n{text}"), 1000, SETTINGS)
 
 
 def test_an_evicted_result_is_not_considered_again() -> None:
@@ -85,7 +85,7 @@ def test_an_evicted_result_is_not_considered_again() -> None:
     ],
 )
 def test_errors_images_and_small_results_stay(result: ToolResult, tokens: int, *, may: bool) -> None:
-    assert removable(result, tokens, SETTINGS) is may
+    assert is_removable(result, tokens, SETTINGS) is may
 
 
 @pytest.mark.parametrize("change", [{"keep_calls": -1}, {"keep_reads": -1}, {"min_tokens": -1}])
@@ -103,7 +103,7 @@ def test_moving_on_call_by_call_is_moving_on_at_once(groups: list[tuple[int, ...
     slow = EMPTY
     for born, sizes in enumerate(groups):
         for block, tokens in enumerate(sizes):
-            slow = slow.born(Resident(f"call-{born}-{block}", 2 * born, block, tokens, born), settings.rules)
+            slow = slow.with_resident(Resident(f"call-{born}-{block}", 2 * born, block, tokens, born), settings.rules)
         slow = slow.at_call(born + 1, settings.rules)
     fast = standing(*groups, settings=settings)
     assert list(slow.old()) == list(fast.old())

@@ -65,8 +65,8 @@ def test_the_path_counts_where_the_rows_hold_by_file() -> None:
 
 def test_a_new_row_is_enough_for_a_new_age() -> None:
     rules = ResidencyRules((*USUAL.rows, WEB))
-    found = EMPTY.born(Resident("w", 1, 0, 500, 0, kind="web search"), rules)
-    found = found.born(Resident("r", 1, 1, 500, 0), rules)
+    found = EMPTY.with_resident(Resident("w", 1, 0, 500, 0, kind="web search"), rules)
+    found = found.with_resident(Resident("r", 1, 1, 500, 0), rules)
     assert [one.call_id for one in found.at_call(1, rules).old()] == []
     assert [one.call_id for one in found.at_call(2, rules).old()] == ["w"]
     assert {one.call_id for one in found.at_call(5, rules).old()} == {"w", "r"}

@@ -5,15 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
-from pagein.policy.stubs.manifest import (
-    EMPTY_STORE,
-    NO_MANIFEST,
-    PI_RLM,
-    Manifest,
-    ManifestRow,
-    manifest,
-    tokens_of,
-)
+from pagein.policy.stubs.manifest import BUDGET, NO_MANIFEST, Manifest, ManifestRow, tokens_of
 
 ROWS = st.lists(
     st.builds(
@@ -31,13 +23,19 @@ def row(number: int, about: str = "npm test - 47 lines") -> ManifestRow:
     return ManifestRow(f"pg-{number:08x}-0000000f", "toolcall", 1000 + number, about)
 
 
+def first_page(rows: list[ManifestRow], budget: int = BUDGET) -> str:
+    _, page = NO_MANIFEST.at_edge(rows, budget=budget)
+    assert page is not None
+    return page.text
+
+
 def lines_of(text: str) -> list[str]:
     """The rows of the table, without its head."""
     return [line for line in text.split("\n") if line.startswith("| ") and "Object ID" not in line]
 
 
 def test_a_page_has_the_words_of_the_specification() -> None:
-    assert manifest([row(1), row(2, "src/auth.py (full file)")]) == (
+    assert first_page([row(1), row(2, "src/auth.py (full file)")]) == (
         "## RLM External Context\n"
         "\n"
         "You have access to externalized content via RLM tools. The following objects\n"
@@ -53,14 +51,8 @@ def test_a_page_has_the_words_of_the_specification() -> None:
     )
 
 
-def test_the_words_of_pi_rlm_are_kept_for_its_hosts() -> None:
-    text = manifest([row(1)], dialect=PI_RLM)
-    assert "| pg-00000001-0000000f | tool_output | 1,001 |" in text
-    assert text.endswith("Use rlm_search, rlm_peek, or rlm_query to access this content.")
-
-
 def test_what_does_not_fit_is_one_row() -> None:
-    text = manifest([row(n, "x" * 90) for n in range(300)], budget=500)
+    text = first_page([row(n, "x" * 90) for n in range(300)], budget=500)
     rows = lines_of(text)
     older = 300 - (len(rows) - 1)
     tokens = sum(1000 + n for n in range(older))
@@ -69,20 +61,19 @@ def test_what_does_not_fit_is_one_row() -> None:
 
 
 def test_one_row_stands_there_whatever_the_budget() -> None:
-    rows = lines_of(manifest([row(1), row(2)], budget=1))
+    rows = lines_of(first_page([row(1), row(2)], budget=1))
     assert rows[0].startswith("| pg-00000002-")
     assert rows[1].startswith("| **+1 older**")
     with pytest.raises(BadSetting):
-        manifest([row(1)], budget=0)
+        first_page([row(1)], budget=0)
 
 
-def test_an_empty_store_is_said_to_be_empty() -> None:
-    assert manifest([]) == EMPTY_STORE == "[No externalized content yet.]"
+def test_an_edge_at_which_nothing_left_has_no_page() -> None:
     assert NO_MANIFEST.at_edge([]) == (NO_MANIFEST, None)
 
 
 def test_bars_and_newlines_do_not_break_the_table() -> None:
-    [line] = lines_of(manifest([row(1, "a | b\nc\r\u2028d")]))
+    [line] = lines_of(first_page([row(1, "a | b\nc\r\u2028d")]))
     assert line == "| pg-00000001-0000000f | toolcall | 1,001 | a \\| b c d |"
 
 
@@ -130,12 +121,3 @@ def test_a_later_page_lists_what_is_new_and_sums_up_all() -> None:
     assert page.text.startswith("## RLM External Context (page 2, in addition to those before)\n")
     assert "pg-00000001" not in page.text
     assert "**Total:** 2 objects, 2,003 tokens externalized." in page.text
-
-
-def test_after_a_compaction_everything_is_listed_on_one_page() -> None:
-    first, _ = NO_MANIFEST.at_edge([row(1)])
-    second, _ = first.at_edge([row(2)])
-    anew, page = second.anew([row(1), row(2)])
-    assert page is not None
-    assert page.text == manifest([row(1), row(2)])
-    assert anew.pages == 1

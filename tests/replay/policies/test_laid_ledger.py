@@ -1,21 +1,31 @@
 """Sessions in layouts: the inline layout costs what append-only costs, recalls are charged, layouts never hide a need."""
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pytest
 
+from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.messages import FileAccess, Message, ToolCall, ToolResult
+from pagein.policy.layouts.inline import InlineLayout
 from pagein.policy.layouts.pooled_window import SPEC
 from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.tokens.counters import counter_for
 from pagein.providers.wire.tool_offers import ToolOffer, definition
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.laid_ledger import LaidLedger
-from pagein.replay.policies.laid_sessions import POOL_TOOLS, InlineSession, LaidSession, PooledSession, WantedText
+from pagein.replay.policies.laid_sessions import (
+    POOL_TOOLS,
+    LaidSession,
+    PooledSession,
+    RecordedConversation,
+    WantedText,
+)
 from pagein.replay.policies.laid_tiers import TieredSession
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.prompt.billable_session import BillableSession
+from pagein.replay.prompt.prompt_sizes import SizedCall
 from pagein.testing.story import Story
 from pagein.tools.pools import POOL_TOOLS as TOOLS_FOR_POOLS
 
@@ -45,6 +55,42 @@ def test_the_tools_for_pools_are_charged_as_they_are_sent() -> None:
     offers = (ToolOffer(tool.name, tool.description, dict(tool.schema)) for tool in TOOLS_FOR_POOLS)
     sent = json.dumps([definition(offer, "anthropic") for offer in offers])
     assert counter_for("claude-sonnet-4-5").count(sent) == pytest.approx(POOL_TOOLS, rel=0.05)
+
+
+class InlineSession:
+    """The inline layout: nothing leaves."""
+
+    name = "inline"
+    overhead = 0.0
+    epochs = replaced = 0
+
+    def __init__(self, recording: BillableSession) -> None:
+        self._talk = RecordedConversation(recording)
+        self._covered = 0
+
+    def begin(self) -> None:
+        self._talk.clear()
+        self._covered = 0
+
+    def enter(self, sized: SizedCall, *, cold: bool) -> None:
+        del cold
+        self._talk.add(sized)
+
+    def prompt(self) -> LaidPrompt:
+        contents = PromptContents(conversation=self._talk.messages)
+        laid = InlineLayout().lay_out(None, LayoutFacts(contents, self._talk.count, covered=self._covered))
+        self._covered = laid.covered
+        return laid
+
+    def shows(self, text: WantedText) -> bool:
+        del text
+        return True
+
+    def bring_back(self, wanted: Sequence[WantedText]) -> None:
+        del wanted
+
+    def left(self) -> Iterable[int]:
+        return ()
 
 
 def test_the_inline_layout_costs_what_append_only_costs(story: Story, charged: Prices) -> None:

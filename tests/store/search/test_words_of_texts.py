@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.call_counts import counted
-from tests.model.conversations import MESSAGES
+from tests.model.conversations import TURNS
 from tests.store.search.searched_stores import Desk
 
-from pagein.model.chats import turns_of, turns_to_value
-from pagein.model.messages import Message
+from pagein.model.chats import ChatTurn, turns_to_value
 from pagein.model.names import ContentHash
-from pagein.model.references import Reference
 from pagein.model.search_query import METADATA
 from pagein.model.values import canonical, frozen
 from pagein.model.version_hash import SealedDraft
@@ -49,9 +47,8 @@ def test_every_word_of_metadata_is_in_the_record(metadata: dict[str, object], ni
 
 
 @settings(max_examples=30)
-@given(st.lists(MESSAGES, max_size=4))
-def test_every_word_of_a_page_is_in_its_json(messages: list[Message]) -> None:
-    turns = turns_of(messages, lambda call_id: Reference(f"call {call_id}"))
+@given(TURNS)
+def test_every_word_of_a_page_is_in_its_json(turns: list[ChatTurn]) -> None:
     assert_said("turns.1.1", canonical(turns_to_value(turns)).encode())
 
 

@@ -55,6 +55,7 @@ def test_any_order_of_putting_dropping_and_joining(
 ) -> None:
     monkeypatch.setattr("pagein.store.sql.lookup_pairs.MOST", most)
     monkeypatch.setattr("pagein.store.sql.lookup_pairs._AT_ONCE", 3)
+    monkeypatch.setattr("pagein.store.sql.sql_rows._AT_ONCE", 3)
     rows.execute("DELETE FROM lookup")
     rows.execute("DELETE FROM layer")
     rows.executemany("INSERT INTO lookup(key, document) VALUES(?, ?)", older)

@@ -288,7 +288,7 @@ def due(held: CachedPrefix, terms: TtlTerms, usage: Usage, in_hand: float) -> Ke
 
 def _keeps(lease: CacheLease, terms: TtlTerms, in_hand: float, behind: float) -> bool:
     own = in_hand + min(0.0, terms.reserve)  # a keep-alive request is paid by the session alone
-    return cache_keepalive.keeps(lease, terms.lifetimes, own, behind, max(0.0, terms.reserve))
+    return cache_keepalive.wants_keepalive(lease, terms.lifetimes, own, behind, max(0.0, terms.reserve))
 
 
 def prefix_after_keepalive(

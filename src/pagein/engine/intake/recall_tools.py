@@ -14,7 +14,7 @@ Rules of this file
    they lift no prompt over the cache's minimum, however small the client compacts it (`cache_minimum`). Any other client
    with a small first prompt gets them with the first request in which they weigh next to nothing. If the provider may
    have cached something by then, they come with the first eviction. That voids the cache once, and is part of the price
-   of that decision (`Begins`). A known agent with a shell recalls by its shell there.
+   of that decision (`EnteringTools`). A known agent with a shell recalls by its shell there.
    A conversation that the client compacted is judged like a new one, if the cache surely holds nothing of its prompt.
    Tools that do more than recall are there at once: the user has asked for them.
 6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known
@@ -36,7 +36,7 @@ from pagein.model.journal_notes import Note, OfferedTool, ToolsLaterNote, ToolsN
 from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
-from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
+from pagein.policy.stubs.recall_ways import SHELL, TOOLS, EnteringTools, Way, are_small, tokens_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope
@@ -67,7 +67,7 @@ class RecallOffer:
     settled: Settled = None
     notes: tuple[Note, ...] = ()
     way: Way | None = TOOLS
-    begins: Begins | None = None
+    begins: EnteringTools | None = None
     deferred: tuple[str, ...] = ()
 
 
@@ -171,9 +171,9 @@ def _do_more(offers: Sequence[ToolOffer]) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _begins(offers: tuple[ToolOffer, ...], api: Api) -> Begins:
+def _begins(offers: tuple[ToolOffer, ...], api: Api) -> EnteringTools:
     """Return the offered tools in their form at the first eviction."""
-    return Begins(note_of(offers), tokens_of(_weight(offers, api)))
+    return EnteringTools(note_of(offers), tokens_of(_weight(offers, api)))
 
 
 def _weight(offers: Sequence[ToolOffer], api: Api) -> int:

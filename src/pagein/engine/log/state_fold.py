@@ -69,7 +69,7 @@ def step(state: State, body: Body, rules: Rules) -> State:
         case PreviewEntry():
             state = _apply_previews(state, body, rules)
         case EpochEntry():
-            state = _paged_out(state, body, rules)
+            state = _apply_epoch(state, body, rules)
         case InsertEntry():
             state = _apply_insert(state, body, rules)
         case CompactionEntry():
@@ -150,17 +150,17 @@ def _with_draft(
     pieces = news or pieces_since(draft.tip, known)
     in_front = (draft.tip.tokens if draft.tip else 0) - sum(piece.weight for piece in pieces)
     answered: dict[str, int] = {}
-    masks = _masks(state, rules)
+    masks = _mask_rules(state, rules)
     for place, (piece, front) in enumerate(_with_fronts(before, pieces, in_front), start=known):
-        standing = _worked_on(standing, piece, calls, rules)
+        standing = _with_accesses(standing, piece, calls, rules)
         answered.update(successful_calls(piece) if masks is not None else ())
         for resident in _residents(place, piece, calls, rules, kept or {}, hand):
             if resident.call_id not in stay:
-                standing = standing.born(replace(resident, before=front), rules.residency.rules)
+                standing = standing.with_resident(replace(resident, before=front), rules.residency.rules)
                 hasty = hasty or resident.call_id in hand.dropping
     for resident in _arguments(before, answered, state, rules):
         if resident.call_id not in stay:
-            standing = standing.born(resident, rules.residency.rules)
+            standing = standing.with_resident(resident, rules.residency.rules)
             hasty = hasty or resident.call_id in hand.dropping
     if rules.residency.rules.lets_server_results_go and any(is_spoken(piece.message) for piece in pieces):
         for resident in residents_of_finished_turns(draft.tip, known, rules.residency):
@@ -188,7 +188,7 @@ def _with_fronts(tip: Cell | None, pieces: Iterable[WindowPiece], in_front: int)
         in_front += piece.weight
 
 
-def _masks(state: State, rules: Rules) -> ArgumentRules | None:
+def _mask_rules(state: State, rules: Rules) -> ArgumentRules | None:
     """Return which arguments may be masked in a session; None if masks are off."""
     settings = rules.residency.arguments
     return None if settings is not None and settings.guarded and not state.guarded else settings
@@ -196,13 +196,15 @@ def _masks(state: State, rules: Rules) -> ArgumentRules | None:
 
 def _arguments(asking: Cell | None, answered: Mapping[str, int], state: State, rules: Rules) -> Iterator[Resident]:
     """Yield the arguments of a message's calls that may be masked later."""
-    settings = _masks(state, rules)
+    settings = _mask_rules(state, rules)
     message = CallMessage.of(asking) if settings is not None and answered else None
     if settings is not None and message is not None:
         yield from masked_residents(message, answered, state.hand, settings, rules.excluded)
 
 
-def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, ToolCall], rules: Rules) -> ResidentSet:
+def _with_accesses(
+    standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, ToolCall], rules: Rules
+) -> ResidentSet:
     """Record from a message the accessed files, the changed files, and the start of a new task."""
     if piece.born is None:
         return standing
@@ -212,11 +214,11 @@ def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, To
             done = isinstance(block, ToolResult) and not block.is_error
             changed = done and access.op != "read"
             whole = done and (access.op == "write" or (access.op == "read" and access.start is access.end is None))
-            standing = standing.touch(access.path, piece.born, rules.residency.rules, edited=changed, whole=whole)
+            standing = standing.with_access(access.path, piece.born, rules.residency.rules, edited=changed, whole=whole)
     if not any(isinstance(block, Text) for block in piece.message.blocks):  # results alone are nobody's words
         return standing
     words = words_said(piece.message)
-    return standing if words is None else standing.spoken(piece.born, rules.residency.rules, words)
+    return standing if words is None else standing.with_task(piece.born, rules.residency.rules, words)
 
 
 def _latest(one: float | None, other: float | None) -> float | None:
@@ -260,7 +262,7 @@ def _apply_previews(state: State, previews: PreviewEntry, rules: Rules) -> State
     return _with_draft(state, replace(draft, tip=tip), rules, kept)
 
 
-def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
+def _apply_epoch(state: State, epoch: EpochEntry, rules: Rules) -> State:
     changes: tuple[PagedOut | Restoration, ...] = (*epoch.paged, *epoch.restored)
     if any(one.message >= length(state.draft.tip) for one in changes):  # newer than the last request
         state = _with_draft(state, state.draft.ready, rules)

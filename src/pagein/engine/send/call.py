@@ -78,6 +78,11 @@ class PendingCall:
     own_tool_names: tuple[str, ...] = ()
     pool_offers: Sequence[ToolOffer] = ()
 
+    @classmethod
+    def unchanged(cls, script: Transcript, envelope: Envelope, body: bytes, head: PrefixDigests) -> "PendingCall":
+        """Return the call of a request without recall tools, as the client wrote it."""
+        return cls(script, envelope, body, head, None, envelope, body)
+
     def with_recall(self, recall: RecallOffer) -> "PendingCall":
         """Return the call with these recall tools."""
         fields = with_tools(self.theirs.fields, self.script.api, recall.tools)

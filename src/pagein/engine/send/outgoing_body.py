@@ -112,7 +112,7 @@ class RequestRenderer:
         start = answer_start(call.script, len(call.script.units))
         return Bytes(call.body, call.envelope.items, call.envelope.fields, news=(start, start))
 
-    def chosen(self, call: PendingCall, made: Bytes, entry: EntryId, anew: Anew) -> BreakpointChoice:
+    def choose_breakpoints(self, call: PendingCall, made: Bytes, entry: EntryId, anew: Anew) -> BreakpointChoice:
         """Choose the cache breakpoints to add to a request."""
         may = self._marks.adds and call.script.format.cache.takes_ttls and made.body is not call.original
         if not may or not (anew.opened is not None or anew.is_unread):
@@ -124,7 +124,7 @@ class RequestRenderer:
             wanted = chosen_for(made.items, changed, self._first(entry), self._left[entry])
         return choice_that_fits(wanted, made.request(call.envelope))
 
-    def hold(self, call: PendingCall, made: Bytes, *, decided: bool) -> None:
+    def check(self, call: PendingCall, made: Bytes, *, decided: bool) -> None:
         """Check the request as `check_bytes` does, unless it is the client's own. Raises HostError."""
         if made.body is not call.original:
             check_bytes(call, made, decided=decided)
@@ -149,14 +149,14 @@ class RequestRenderer:
         original = decode(call.original, call.script.api)
         return fallback("", original, None, _thoughtless(call, original, self._last(call, sent).first)).request.body()
 
-    def _last(self, call: PendingCall, sent: SentPlace | None) -> "Last":
+    def _last(self, call: PendingCall, sent: SentPlace | None) -> "LastWindow":
         """Return the last sent version of this conversation, with the client's new messages unchanged."""
         script = call.script
         stood = self._exchanges.of(script, self._known, call.envelope)
         if sent is None:
-            return with_news(call, Last({}, 0, stood), had_tools=False, was_passed=False)
+            return with_news(call, LastWindow({}, 0, stood), had_tools=False, was_passed=False)
         shown = self.showing.at(sent.entry, script.units[: sent.count], script.api, stood).rendered
-        last = Last(shown.changes, sent.count, stood, shown.replaced)
+        last = LastWindow(shown.changes, sent.count, stood, shown.replaced)
         return with_news(call, last, had_tools=self._has_tools(sent.entry), was_passed=self._passed[sent.stand])
 
     def _has_tools(self, sent: EntryId) -> bool:
@@ -173,7 +173,7 @@ class RequestRenderer:
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
+class LastWindow:
     """The last sent version of a conversation, with the client's new messages.
 
     changes: its differences from the client's messages.
@@ -195,7 +195,7 @@ class Last:
         return with_exchanges(self.changes, self.stood)
 
 
-def with_news(call: PendingCall, last: Last, *, had_tools: bool, was_passed: bool) -> Last:
+def with_news(call: PendingCall, last: LastWindow, *, had_tools: bool, was_passed: bool) -> LastWindow:
     """Add the client's new messages to the last sent version, without thinking that belongs to another prompt.
 
     had_tools: True if the last version had recall tools.
@@ -209,7 +209,7 @@ def with_news(call: PendingCall, last: Last, *, had_tools: bool, was_passed: boo
     return replace(last, changes=changes, first=first)
 
 
-def body_of_last(call: PendingCall, last: Last, failure: str) -> Bytes:
+def body_of_last(call: PendingCall, last: LastWindow, failure: str) -> Bytes:
     """Render the last sent version with the client's new messages; if the provider would refuse it, the next best
     candidate.
     """
@@ -262,7 +262,7 @@ def _thoughtless(call: PendingCall, original: WireRequest, behind: int | None) -
     return replace(original, items=tuple(Splicer().items(call.script, changes)), changed=True)
 
 
-def thoughtless(call: PendingCall) -> bytes:
+def without_thinking(call: PendingCall) -> bytes:
     """Return the client's request without any thinking, for a conversation with unknown history."""
     original = decode(call.original, call.script.api)
     return fallback("", original, None, _thoughtless(call, original, -1)).request.body()

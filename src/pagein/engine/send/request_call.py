@@ -28,7 +28,7 @@ from pagein.engine.prepared_request import OPEN_GATE, Gate, Placed, PreparedRequ
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.message_changes import MessageChange
 from pagein.engine.send.outgoing_body import (
-    Last,
+    LastWindow,
     answer_start,
     body_of_last,
     with_breakpoints,
@@ -140,7 +140,7 @@ class DecisionClaim:
         self.is_given_up = False
         self._whose: _Whose = "nobody"
 
-    def keep(self) -> None:
+    def take(self) -> None:
         """Claim the request for the decision before storing it. Raises GivenUp if the caller no longer waits."""
         if not self._has("decision"):
             raise GivenUp
@@ -237,10 +237,10 @@ class UndecidedRequests:
         count = _shared_messages(script, last.script)
         if not count:
             return None
-        call = PendingCall(script, envelope, body, head_of(envelope, script, context), None, envelope, body)
+        call = PendingCall.unchanged(script, envelope, body, head_of(envelope, script, context))
         call = call.with_recall(RecallOffer(tools=last.tools, deferred=last.deferred))
         changes = {place: one for place, one in last.changes.items() if place < count}  # later messages differ
-        sent = Last(changes, count, Exchanges().of(script, last.exchanges, call.envelope))
+        sent = LastWindow(changes, count, Exchanges().of(script, last.exchanges, call.envelope))
         found = with_news(call, sent, had_tools=bool(last.tools or last.deferred), was_passed=False)
         is_again = count == len(script.units) == len(last.script.units)
         made = _make_bytes(call, found, last.chosen if is_again else AS_THE_CLIENT)
@@ -278,7 +278,7 @@ def _shared_messages(script: Transcript, before: Transcript) -> int:
     return count
 
 
-def _make_bytes(call: PendingCall, found: Last, chosen: BreakpointChoice) -> Bytes:
+def _make_bytes(call: PendingCall, found: LastWindow, chosen: BreakpointChoice) -> Bytes:
     """Return the checked bytes of a request."""
     envelope, changes = call.envelope, found.with_exchanges
     if not changes and envelope is call.theirs and chosen == AS_THE_CLIENT:

@@ -10,17 +10,17 @@ from pagein.policy.economics.rewrite_cost import (
     CAUTION,
     Account,
     Moment,
+    bankroll,
     economics_at_entrance,
     falls_short,
     falls_short_unreported,
-    in_hand,
     rewrite_cost,
 )
 from pagein.policy.economics.rewrite_cost import account_with_previews as with_previews
-from pagein.policy.eviction.residency import Epoch, Residency, removable
+from pagein.policy.eviction.residency import Epoch, Residency, is_removable
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.stubs.previews import Previews, is_previewed
-from pagein.policy.stubs.recall_ways import Begins
+from pagein.policy.stubs.recall_ways import EnteringTools
 
 
 def warm_calls(state: State) -> frozenset[str]:
@@ -45,7 +45,7 @@ def preview_candidates(state: State, rules: Rules, settings: Previews) -> list[P
             tokens = next(counts, 0)
             call = calls.get(block.call_id)
             # most results are too short, and need no other question
-            if call is None or len(block.text) < settings.chars or not removable(block, tokens, rules.residency):
+            if call is None or len(block.text) < settings.chars or not is_removable(block, tokens, rules.residency):
                 continue
             if may_show_excluded(call, rules.excluded):
                 continue
@@ -69,7 +69,7 @@ def _tokens_spared(previews: tuple[PagedOut, ...]) -> int:
 
 
 def toll(
-    state: State, moment: Moment, residency: Residency, big: tuple[PagedOut, ...], begins: Begins | None
+    state: State, moment: Moment, residency: Residency, big: tuple[PagedOut, ...], begins: EnteringTools | None
 ) -> float | None:
     """Return the extra cost of large outputs as previews, in BIT.
 
@@ -97,7 +97,7 @@ def toll(
         return None
     account = account_after_previews(state.account, big, residency, state.scale)
     cost = rewrite_cost(moment, economics, 0, 0) + economics.write * begins.tokens
-    return cost if CAUTION * cost <= in_hand(account, economics) else None
+    return cost if CAUTION * cost <= bankroll(account, economics) else None
 
 
 def eviction_candidates(state: State, epoch: Epoch) -> list[EvictionCandidate]:

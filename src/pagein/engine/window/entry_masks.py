@@ -13,7 +13,7 @@ from pagein.engine.log.request_draft import pieces_since, shared_length
 from pagein.engine.log.state import State
 from pagein.model.entries import MASKED_ON_ENTRY
 from pagein.model.messages import ToolCall
-from pagein.policy.economics.rewrite_cost import HELD_BACK, Moment, surely, times
+from pagein.policy.economics.rewrite_cost import HELD_BACK, Moment, certain_part, price_factor
 from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency
 from pagein.policy.eviction.residents import Resident
 
@@ -57,6 +57,6 @@ def with_masked_on_entry(
     epoch = replace(epoch, frontier=page_out[0].message, page_out=page_out, entering=places)
     gain, account = sum(one.gain for one in entering), planned.account
     if economics is not None:
-        spared = HELD_BACK * times(moment, economics) * economics.write * surely(moment.scale) * gain
+        spared = HELD_BACK * price_factor(moment, economics) * economics.write * certain_part(moment.scale) * gain
         account = replace(account, saved=account.saved + spared, absent=account.absent + gain)
     return replace(planned, epoch=epoch, account=account)

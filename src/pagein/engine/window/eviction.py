@@ -34,11 +34,11 @@ from pagein.model.journal_notes import ShownOnceNote
 from pagein.model.messages import ToolCall
 from pagein.policy.clients.window_files import NO_FILES, WindowFiles
 from pagein.policy.economics.cache_lifetimes import ShortRewrite
-from pagein.policy.economics.rewrite_cost import Account, Moment, excess, high_estimate, is_cold, likely
+from pagein.policy.economics.rewrite_cost import Account, Moment, excess_tokens, high_estimate, is_cold, likely_tokens
 from pagein.policy.eviction import overflow
 from pagein.policy.eviction.dependencies import plan_without
-from pagein.policy.eviction.overflow import Back, Valve
-from pagein.policy.eviction.read_ages import Work
+from pagein.policy.eviction.overflow import ReturningResult, Valve
+from pagein.policy.eviction.read_ages import ReadAges
 from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency, plan
 from pagein.policy.eviction.residents import Resident
 from pagein.policy.privacy.exclusions import EXCLUDED
@@ -123,26 +123,16 @@ def _listed_window(model: str) -> int | None:
 
 
 def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
-    """Decide evictions and store their content. A failing store raises nothing: the window stays, and the outcome has
-    the reason.
-    """
+    """Decide evictions and store their content. If the store fails, the window stays, and the outcome has the reason."""
     scene = _without_servers(scene) if scene.residency.rules.lets_server_results_go else scene
-    state = scene.state
-    account, moment = state.account, scene.moment
-    if scene.previewed:
-        account = account_after_previews(account, scene.previewed, scene.residency, state.scale)
-    account = replace(account, saved=account.saved - scene.paid)
+    state, moment, account = scene.state, scene.moment, _account_at_call(scene)
     planned = _plan(scene, moment, account)
-    is_feared = _is_full(scene, moment, 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out))
+    is_feared = _is_full(scene, moment, 0 if planned.epoch is None else planned.epoch.gain)
     whole, is_waiting = list[TurnRemoval](), False
     if is_feared and not state.hand.off:
         planned, whole, is_waiting = _plan_overflow(scene, moment, account, planned)
-    calls, planned = _calls_in(state, whole), _with_uncached(scene, moment, planned)
-    files, objection = scene.files, None
-    leaving: Sequence[EvictionCandidate] = ()
-    # without an eviction, only answers that are unproven already may have to leave
-    if planned.epoch is not None or calls or scene.stored is not None or files.own.unproven or files.client.unproven:
-        leaving, objection = sound_evictions(state, files, planned, scene.stored, calls)
+    planned = _with_uncached(scene, moment, planned)
+    leaving, objection = _candidates(scene, planned, whole)
     if not leaving and not whole and not state.hand.restoring:
         is_crowded = not is_waiting and (is_feared or planned.epoch is not None) and _is_full(scene, moment, 0)
         return EvictionOutcome(None, objection, planned.alone, is_crowded)
@@ -151,28 +141,43 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     try:
         paged = pager.page_out(scene.session, leaving, scene.way, scene.residency.arguments, scene.valve.pastes)
         turns = _turns(scene, paged, whole, pager)
-    except StoreError as problem:
-        failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
-        return EvictionOutcome(None, failure, planned.alone, _is_full(scene, moment, 0))
-    back, missing = _brought(scene, planned, moment, pager)
-    try:
+        back, missing = _texts_to_restore(scene, planned, moment, pager)
         places = [one.message for one in paged] + [place for one in turns for place in (one.message, one.places[0][0])]
-        thought = _thought(scene, pager, places + [one.place.message for one in back])
+        thought = _store_thinking(scene, pager, places + [one.place.message for one in back])
     except StoreError as problem:
         failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
         return EvictionOutcome(None, failure, planned.alone, _is_full(scene, moment, 0))
-    reason = overflow.ORDERED if state.hand.epoch_now else overflow.RESTORED
     if back:
-        planned = overflow.with_back(planned, scene.residency, moment, [one.place for one in back], reason)
-    failure = "; ".join([*([objection] if objection else []), *missing])
+        reason = overflow.ORDERED if state.hand.epoch_now else overflow.RESTORED
+        planned = overflow.with_returns(planned, scene.residency, moment, [one.place for one in back], reason)
     planned = _with_turns(scene, planned, moment, account, whole)
     opened = _make_epoch(state, planned, paged, tuple(one.restored for one in back), thought, turns)
     gain = sum(one.resident.gain for one in leaving) - sum(one.place.tokens for one in back)
     gain += sum(one.gain for one in whole)
+    failure = "; ".join([*([objection] if objection else []), *missing])
     account = planned.alone if opened is None else planned.account
     return EvictionOutcome(
         opened, failure or None, account, not is_waiting and _is_full(scene, moment, gain), planned.is_short
     )
+
+
+def _account_at_call(scene: Scene) -> Account:
+    """Return the account before the decision, with what the previews of this call saved and cost."""
+    account = scene.state.account
+    if scene.previewed:
+        account = account_after_previews(account, scene.previewed, scene.residency, scene.state.scale)
+    return replace(account, saved=account.saved - scene.paid)
+
+
+def _candidates(
+    scene: Scene, planned: EpochPlan, whole: Sequence[TurnRemoval]
+) -> tuple[Sequence[EvictionCandidate], str | None]:
+    """Return the results that a plan may let go without an answer losing its proof, and the objection of the witness."""
+    files, calls = scene.files, _calls_in(scene.state, whole)
+    # without an eviction, only answers that are unproven already may have to leave
+    if planned.epoch is None and scene.stored is None and not (calls or files.own.unproven or files.client.unproven):
+        return (), None
+    return sound_evictions(scene.state, files, planned, scene.stored, calls)
 
 
 def _without_servers(scene: Scene) -> Scene:
@@ -184,7 +189,7 @@ def _without_servers(scene: Scene) -> Scene:
     return replace(scene, state=replace(scene.state, standing=standing.without(places)))
 
 
-def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> ThinkingObject | None:
+def _store_thinking(scene: Scene, pager: Pager, places: Sequence[int]) -> ThinkingObject | None:
     """Store the thinking that an epoch evicts, new messages included. Raises StoreError."""
     if scene.residency.thinking != "leaves" or not places:
         return None
@@ -223,20 +228,17 @@ def _plan_overflow(
     limit: the session can still continue, end, be compacted or pause, and then the rewrite would be wasted, or free
     later.
     """
-    gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
-    seen, most = _full_window(scene), _most(scene, moment)
-    kinds = (
-        scene.state.standing.all(),
-        full_window.failures(seen),
-        full_window.long_user_texts(seen, scene.valve.pastes),
-    )
+    seen, most = _full_window(scene), _excess_of(scene, moment)
+    texts = full_window.long_user_texts(seen, scene.valve.pastes)
+    kinds = (scene.state.standing.all(), full_window.failures(seen), texts)
     forced = overflow.overflow_plan(
         kinds, scene.residency, moment, account, most=most, newest=seen.newest, held=seen.held
     )
-    going = () if forced.epoch is None else forced.epoch.page_out
-    missing = most - sum(one.gain for one in going)
+    going, spared = ((), 0) if forced.epoch is None else (forced.epoch.page_out, forced.epoch.gain)
+    missing = most - spared
     whole = full_window.whole(seen, missing, going) if missing > 0 else []
     charged = _with_turns(scene, forced, moment, account, whole)
+    gain = 0 if planned.epoch is None else planned.epoch.gain
     if _is_at_limit(scene, moment, gain) or overflow.is_covered(charged, scene.residency):
         return forced, whole, False
     return planned, [], True
@@ -313,7 +315,7 @@ def _plan_at(scene: Scene, settings: Residency, moment: Moment, account: Account
     if planned.epoch is not None or hand.epoch_now:
         last = state.draft.calls - max(settings.reads_wait, 1)
         rules = settings.rules
-        work = Work(rules, state.draft.calls, state.standing.work) if rules.of("file read") else None
+        work = ReadAges(rules, state.draft.calls, state.standing.work) if rules.of("file read") else None
         kept = _calls_kept_by_user(scene) | warm_calls(state)
         young = scene.files.calls_needed_by_young(last, work)
         planned = plan_without(planned, kept | young, state.standing, settings, moment)
@@ -337,10 +339,10 @@ def _with_uncached(scene: Scene, moment: Moment, planned: EpochPlan) -> EpochPla
     return with_masked_on_entry(planned, entering, residency, moment)
 
 
-def _most(scene: Scene, moment: Moment) -> float:
+def _excess_of(scene: Scene, moment: Moment) -> float:
     """Return the estimated tokens to evict from a nearly full window."""
     allowed = scene.valve.low * (scene.window or 0)
-    return excess(moment, allowed, reported=scene.state.floor is not None)
+    return excess_tokens(moment, allowed, reported=scene.state.floor is not None)
 
 
 def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:
@@ -353,7 +355,7 @@ def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:
 
 
 def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:
-    tokens = likely(moment, gain, reported=scene.state.floor is not None)
+    tokens = likely_tokens(moment, gain, reported=scene.state.floor is not None)
     return overflow.is_at_limit(scene.valve, scene.window, tokens)
 
 
@@ -367,11 +369,13 @@ def _calls_kept_by_user(scene: Scene) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Restoration:
-    place: Back
+    place: ReturningResult
     restored: Restoration
 
 
-def _brought(scene: Scene, planned: EpochPlan, moment: Moment, pager: Pager) -> tuple[list[_Restoration], list[str]]:
+def _texts_to_restore(
+    scene: Scene, planned: EpochPlan, moment: Moment, pager: Pager
+) -> tuple[list[_Restoration], list[str]]:
     """Return the texts to restore with this call, and the reasons of failures."""
     hand, economics = scene.state.hand, scene.residency.economics
     if not hand.restoring or hand.off:
@@ -391,5 +395,5 @@ def _brought(scene: Scene, planned: EpochPlan, moment: Moment, pager: Pager) -> 
             problems.append(f"{paged.object_id} was not restored: {problem}")
             continue
         restored = Restoration(paged.call_id, paged.object_id, text, paged.tokens, place, index, paged.part)
-        back.append(_Restoration(Back(place, before, paged.tokens), restored))
+        back.append(_Restoration(ReturningResult(place, before, paged.tokens), restored))
     return back, problems

@@ -32,7 +32,7 @@ from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.objects import ObjectId
 from pagein.model.pins import Act, Wish
 from pagein.policy.clients.profile import accesses
-from pagein.policy.eviction.residency import removable
+from pagein.policy.eviction.residency import is_removable
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.stubs.result_stubs import description
 
@@ -226,7 +226,7 @@ class Touch:
             "restoring": name in hand.restoring,
             "warm": state.warm.is_call_warm(name) or (paged is not None and state.warm.is_warm(paged.object_id)),
         }
-        leaves = call is not None and removable(result, tokens, self._log.rules.residency)
+        leaves = call is not None and is_removable(result, tokens, self._log.rules.residency)
         leaves = leaves and call is not None and not may_show_excluded(call, self._log.rules.excluded)
         return InWindow(
             call_id=name,

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.engine.log.journal import Fold, Journal
-from pagein.engine.log.request_draft import WindowPiece, length
+from pagein.engine.log.request_draft import Cell, WindowPiece, length
 from pagein.engine.log.state import State
 from pagein.model.entries import SHOWN_ONCE, Body, CompactionEntry, EntryId, NoteEntry, RequestSent
 from pagein.model.journal_notes import CachedPrefixNote, PassthroughNote, PrefixDigests, ShownOnceNote
-from pagein.model.messages import ToolResult
+from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import Moment
 from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency
 from pagein.policy.eviction.results_shown_once import ResultsShownOnce, TailBlock, results_shown_once
@@ -156,3 +156,15 @@ def with_shown_once(planned: EpochPlan, shown: ShownOnceNote, state: State, stay
     gain, account = sum(one.gain for one in more), planned.account
     account = replace(account, saved=account.saved + shown.saved, absent=account.absent + gain)
     return replace(planned, epoch=epoch, account=account)
+
+
+def ends_with_output(tip: Cell | None, least: int) -> bool:
+    """Return whether a request ends with an output of at least this many tokens that is no read of a file."""
+    big: set[str] = set()
+    while tip is not None and tip.piece.message.role != "assistant":
+        results = (block.call_id for block in tip.piece.message.blocks if isinstance(block, ToolResult))
+        big.update(name for name, tokens in zip(results, tip.piece.tokens, strict=False) if tokens >= least)
+        tip = tip.before
+    asked = tip.piece.message.blocks if tip is not None and big else ()
+    calls = (block for block in asked if isinstance(block, ToolCall) and block.id in big)
+    return any(all(access.op != "read" for access in one.accesses) for one in calls)

@@ -46,7 +46,7 @@ class AgentWork:
         self._conversations: dict[str, _ConversationWork] = {}
         self._near: dict[str, bool] = {}
 
-    def came(self, session: str, conversation: str, at: float, *, is_near: bool) -> None:
+    def note_request(self, session: str, conversation: str, at: float, *, is_near: bool) -> None:
         """Note a request of a conversation.
 
         is_near: whether its client runs on this machine.
@@ -67,7 +67,7 @@ class AgentWork:
                 if all(one.session != gone.session for one in self._conversations.values()):
                     self._near.pop(gone.session, None)
 
-    def answered(self, conversation: str, *, calls: bool) -> None:
+    def note_answer(self, conversation: str, *, calls: bool) -> None:
         """Note the end of an answer.
 
         calls: whether it calls tools of the client.

@@ -123,7 +123,7 @@ class BranchTools:
 class GatewayChildren:
     """Answers calls of `query`, `batch` and `extract`. Implements `ChildAsker`.
 
-    hour_usd: cap of cost per hour. clock: monotonic, in seconds.
+    hour_usd: cap of cost per hour.
     """
 
     def __init__(
@@ -133,13 +133,11 @@ class GatewayChildren:
         hour_usd: float,
         *,
         everything: bool = False,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
         self._settings = settings
         self._hour = hour_usd
         self._everything = everything
-        self._clock = clock
         self._spent: deque[tuple[float, float]] = deque()
         self._reserved = 0.0
         self._memo = AnswerMemo() if settings.remembers else None
@@ -172,7 +170,7 @@ class GatewayChildren:
             tree=PROCESS_CALLS,
             memo=self._memo,
         )
-        began, spent = self._clock(), 0.0
+        began, spent = time.monotonic(), 0.0
         self._reserved += limits.usd
 
         def watch(operation: OperationView) -> None:  # a client that goes leaves no report, and has paid all the same
@@ -194,7 +192,7 @@ class GatewayChildren:
 
     def _left(self) -> float:
         """Return the dollars that this hour has left."""
-        while self._spent and self._spent[0][0] < self._clock() - _HOUR:
+        while self._spent and self._spent[0][0] < time.monotonic() - _HOUR:
             self._spent.popleft()
         return self._hour - self._reserved - sum(cost for _, cost in self._spent)
 

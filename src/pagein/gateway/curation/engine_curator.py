@@ -106,7 +106,7 @@ class EngineCurator:
 
     def _tell_of(self, asked: CurationRequest, prepared: PreparedRequest) -> None:
         if self._work is not None and prepared.session and (conversation := _conversation(prepared)):
-            self._work.came(prepared.session, conversation, asked.at, is_near=asked.is_near)
+            self._work.note_request(prepared.session, conversation, asked.at, is_near=asked.is_near)
 
     def forward(self, asked: CurationRequest) -> CuratedRequest:
         """Return the request as last sent by the engine, with new messages appended."""
@@ -128,7 +128,7 @@ class EngineCurator:
         account = self._account(curated, reply)
         if self._work is not None and curated.prepared is not None and reply.finished:
             calls = format_named(curated.prepared.api).answers.turn(reply, ()).calls_client
-            self._work.answered(_conversation(curated.prepared), calls=calls)
+            self._work.note_answer(_conversation(curated.prepared), calls=calls)
         return account
 
     def _account(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:

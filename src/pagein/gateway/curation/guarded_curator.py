@@ -251,9 +251,8 @@ class Guard:
             return CurationDecision(CuratedRequest(asked.body), kind, why)
         if done.exception() is not None or kind == "invalid":
             return await self._forward(asked, kind or "engine", why)
-        return CurationDecision(
-            done.result(), kind, why
-        )  # after a partial failure, the result itself contains the bytes to send
+        # after a partial failure, the result itself contains the bytes to send
+        return CurationDecision(done.result(), kind, why)
 
     async def _forward(self, asked: CurationRequest, kind: Failure, why: str) -> CurationDecision:
         """Return the fallback request; the client's own bytes if the fallback is late, too."""

@@ -56,12 +56,12 @@ class JournaledWork:
         self._now = entry.at
         match entry.body:
             case MessageEntry(message) if message.role == "assistant":
-                self._work.answered(conversation, calls=_has_calls(message))
+                self._work.note_answer(conversation, calls=_has_calls(message))
             case MessageEntry() | RequestSent():
-                self._work.came(session, conversation, entry.at, is_near=True)
+                self._work.note_request(session, conversation, entry.at, is_near=True)
             case NoteEntry(note=AnswerNote(text)):
                 said = decode_message(text.encode("utf-8", "surrogatepass"))
-                self._work.answered(conversation, calls=isinstance(said, Message) and _has_calls(said))
+                self._work.note_answer(conversation, calls=isinstance(said, Message) and _has_calls(said))
             case _:
                 pass
 

@@ -105,7 +105,7 @@ class KeepAliveWindow:
     send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]] = field(repr=False)
 
 
-def kept_window(
+def window_to_keep(
     outgoing: OutgoingRequest,
     reply: ModelReply,
     keep: KeepAlivePlan,
@@ -184,7 +184,7 @@ class KeepAlive:
         """Return the number of watched pauses."""
         return len(self._pauses)
 
-    def allows(self, session: str) -> float:
+    def cost_limit(self, session: str) -> float:
         """Return the cost limit of a session's next keep-alive request, in BIT; 0 if none may be sent."""
         self._forget(self._clock.now())
         count, spent = self._spent.get(session, (0, 0.0))
@@ -193,14 +193,14 @@ class KeepAlive:
             return 0.0
         return max(0.0, min(caps.session_bit - spent, caps.hour_bit - hour))
 
-    def came(self, conversation: str) -> None:
-        """End the pause of a conversation: a request of it is open, until `answered`."""
+    def note_request(self, conversation: str) -> None:
+        """End the pause of a conversation: a request of it is open, until `note_answer`."""
         self._open.setdefault(conversation, _OpenRequests()).count += 1
         task = self._pauses.pop(conversation, None)
         if task is not None:
             task.cancel()
 
-    def answered(self, conversation: str, at: float, window: KeepAliveWindow | None = None) -> None:
+    def note_answer(self, conversation: str, at: float, window: KeepAliveWindow | None = None) -> None:
         """Close a request, and begin to watch the pause unless another request of the conversation is open.
 
         at: when the request came, in seconds since 1970; the pause is that after the newest request.

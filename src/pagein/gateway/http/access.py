@@ -179,9 +179,8 @@ class GatewayAccess:
         return None
 
     def _is_named(self, name: str) -> bool:
-        return name in self._names or (
-            self._is_open and is_address(name)
-        )  # an IP address cannot be rebound to another machine
+        # an IP address cannot be rebound to another machine
+        return name in self._names or (self._is_open and is_address(name))
 
     def _onlooker(self, request: web.Request) -> _Refusal | None:
         """Return why a browser may not see a page of the gateway, or None if allowed."""

@@ -153,9 +153,9 @@ class Reporter:
         told = asdict(sent) | {"at": round(sent.at, 3)}
         tell(self._logger, "keep_alive", **told)
 
-    def broke(self, side: str, call: Route) -> None:
+    def report_break(self, side: str, call: Route) -> None:
         """Report a broken answer."""
-        self.metrics.broke(side)
+        self.metrics.count_break(side)
         tell(self._logger, "break", side=side, route=call.name)
 
     async def report_call(self, one: FinishedCall, tee: ReplySource | None) -> tuple[ModelReply, UsageAccount]:
@@ -167,7 +167,7 @@ class Reporter:
         failures = self._failures
         measured = await self._measure(one.measurable, reply)
         noted = await self._observe(one, reply) if measured is None else measured.noted
-        call = _call(one, reply, noted, measured)
+        call = _call_record(one, reply, noted, measured)
         self._keep_prompt(one, reply, call)
         self.board.add(call)
         if call.crowded:
@@ -277,9 +277,9 @@ class Reporter:
             metrics.count_savings(call.saved)
         for side, reason in (("us", call.epoch), ("client", call.foreign)):
             if reason:
-                metrics.epoch(side)
+                metrics.count_epoch(side)
         if call.cause:
-            metrics.fell_short(call.cause, call.who, call.shortfall)
+            metrics.count_shortfall(call.cause, call.who, call.shortfall)
 
 
 def _is_store_failure(one: FinishedCall) -> bool:
@@ -287,7 +287,7 @@ def _is_store_failure(one: FinishedCall) -> bool:
     return one.decision is not None and one.decision.kind not in (None, "unreadable")
 
 
-def _call(one: FinishedCall, reply: ModelReply, noted: UsageAccount, measured: CallMeasure | None) -> CallRecord:
+def _call_record(one: FinishedCall, reply: ModelReply, noted: UsageAccount, measured: CallMeasure | None) -> CallRecord:
     curated = one.decision.curated if one.decision is not None else None
     hint, seen = one.hint, measured or curated or CuratedRequest(b"")
     return CallRecord(

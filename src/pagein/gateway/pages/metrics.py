@@ -61,7 +61,7 @@ class Metrics:
         )
         self._under_way = Gauge("pagein_under_way", "Requests being answered now", registry=self.registry)
 
-    def began(self) -> None:
+    def count_begin(self) -> None:
         """Count an incoming request."""
         self._under_way.inc()
 
@@ -79,7 +79,7 @@ class Metrics:
         """Count a failure of pagein or the upstream."""
         self._failures.labels(kind).inc()
 
-    def broke(self, side: str) -> None:
+    def count_break(self, side: str) -> None:
         """Count a broken answer, by the `upstream` or by the `client`."""
         self._breaks.labels(side).inc()
 
@@ -101,11 +101,11 @@ class Metrics:
         """Add the savings of a call; negative for a more expensive call."""
         self._saved.inc(bit)
 
-    def epoch(self, side: str) -> None:
+    def count_epoch(self, side: str) -> None:
         """Count an opened epoch, by `us` or by the `client`."""
         self._epochs.labels(side).inc()
 
-    def fell_short(self, cause: str, who: str, tokens: int) -> None:
+    def count_shortfall(self, cause: str, who: str, tokens: int) -> None:
         """Count a cache miss."""
         self._shortfalls.labels(cause, who).inc()
         self._short_tokens.inc(tokens)

@@ -21,7 +21,8 @@ from typing import Final
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileEvent, FileRead, FileRefresh, FileWrite, ReadClaim, claim_of
 from pagein.model.shared_collections import QueueLink, SharedMap, in_order, link_items, walk
-from pagein.policy.eviction.read_ages import NEVER, Work
+from pagein.policy.eviction.read_ages import ReadAges
+from pagein.policy.eviction.session_work import NEVER
 from pagein.policy.reads.knowledge import NOTHING, proven
 from pagein.policy.reads.knowledge import step as with_event
 
@@ -141,7 +142,7 @@ class FileChains:
         rest = (unproven_calls(_without_calls(self.statements(path), gone)) for path in self.paths_of(gone))
         return (self.unproven - gone).union(*rest)
 
-    def calls_needed_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
+    def calls_needed_by_young(self, last: int, work: ReadAges | None = None) -> frozenset[str]:
         """Return the calls with results in use by answers that stay.
 
         An answer stays if it was made after call `last`; or, by `work`, if its file is still being worked on.
@@ -215,7 +216,7 @@ class WindowFiles:
         gone = frozenset(leaving)
         return self.own.calls_depending_on(gone) | self.client.calls_depending_on(gone)
 
-    def calls_needed_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
+    def calls_needed_by_young(self, last: int, work: ReadAges | None = None) -> frozenset[str]:
         """Return the calls with results in use by answers that stay.
 
         An answer of pagein's own tool stays if it was made after call `last`; one of the client's tools by `work`, if
@@ -252,7 +253,7 @@ def _without_calls(statements: Iterable[FileStatement], gone: frozenset[str]) ->
             yield replace(one, call="", event=one.event.unseen)
 
 
-def _stays(chain: list[FileStatement], born: int, last: int, work: Work | None) -> bool:
+def _stays(chain: list[FileStatement], born: int, last: int, work: ReadAges | None) -> bool:
     """Return whether an answer stays, given its first call and the statements about the file."""
     if work is None or not chain:
         return born > last

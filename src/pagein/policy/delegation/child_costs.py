@@ -70,12 +70,12 @@ def highest_cost(model: str, prompt_tokens: int, output_tokens: int, calls: int 
     return CallCost(calls, prices.usd(max(dearest)), prompt, output_tokens)
 
 
-def usage_cost(model: str, usage: Usage, at: float | None = None) -> CallCost:
-    """Return what a call cost. at: seconds since 1970, for peak hours."""
+def usage_cost(model: str, usage: Usage) -> CallCost:
+    """Return what a call cost outside peak hours."""
     prices = newest_prices(model)
     if prices is None or prices.input_usd is None:
         return CallCost(0, None, usage.prompt, usage.output, usage.prompt + usage.output)
-    return CallCost(0, prices.usd(cost(usage, prices, at)), usage.prompt, usage.output)
+    return CallCost(0, prices.usd(cost(usage, prices)), usage.prompt, usage.output)
 
 
 def window_of(model: str) -> int:

@@ -40,7 +40,6 @@ STOP: Final = 60.0
 
 LATE: Final = 60.0
 """Seconds by which a time must outlast the short TTL to show anything, because a provider may remove expired entries late."""
-
 MISSED: Final = 0.7
 """A request that read less than this share of the cached tokens met a loss at the provider."""
 
@@ -356,7 +355,9 @@ def lease_after_switch(lease: CacheLease, lifetimes: Lifetimes) -> CacheLease:
     return replace(lease_after_restart(lease), saved=saved, short=None, elsewhere=elsewhere)
 
 
-def keeps(lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0, reserve: float = 0.0) -> bool:
+def wants_keepalive(
+    lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0, reserve: float = 0.0
+) -> bool:
     """Return whether to send a keep-alive request if no request came until the short TTL is nearly over.
 
     in_hand: as in `cache_lifetimes.chosen`.
@@ -366,9 +367,8 @@ def keeps(lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float
     if lease.sent is None or lease.lifetime > lifetimes.short:
         return False
     if lifetimes.asked <= lifetimes.short and not lease.returns:
-        return (
-            False  # no pause of this session has ended in time yet, and without pagein the cache would be lost anyway
-        )
+        # no pause of this session has ended in time yet, and without pagein the cache would be lost anyway
+        return False
     price = lifetimes.keepalive_price(lease.held, answer)
     covered = lease.saved + in_hand
     exposed = lease.held - lease.anchored_tokens(lease.sent + lifetimes.short)

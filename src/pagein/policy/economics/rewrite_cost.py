@@ -14,18 +14,20 @@ from dataclasses import dataclass, replace
 
 from pagein.providers.prices.token_prices import Cliff, Peak
 
-USER_TURN_RENT = (
-    0.5  # at a fresh user turn half the rent is enough: a task has ended, and its results are not needed any more
-)
-
+USER_TURN_RENT = 0.5
+"""Share of the rent that is enough at a fresh user turn: a task has ended, and its results are not needed any more."""
 COMING = 5.0
 """Assumed number of future calls that benefit when a rewrite drops below a price cliff."""
 BELOW = 0.97
 """Share of a price cliff under which a request counts as below it, as sizes are estimates."""
 HELD_BACK = 0.75
-DENSE = 2.0  # tool definitions take up to this many times the tokens that their bytes suggest
-SPARSE = 0.45  # part by which an estimate of text that no report counts yet may be too high: up to 5 characters a token
-CAUTION = 1.5  # sizes are estimates: hidden tokens after the frontier have to be written again too
+"""Share of the savings of previews and masks that counts; the rest may be spent on recalls of their texts."""
+DENSE = 2.0
+"""Tool definitions take up to this many times the tokens that their bytes suggest."""
+SPARSE = 0.45
+"""Part by which an estimate of text that no report counts yet may be too high: up to 5 characters a token."""
+CAUTION = 1.5
+"""Factor on the cost of a rewrite. Sizes are estimates: hidden tokens after the frontier have to be written again too."""
 UNREPORTED = 4 / 3
 """Feared real tokens per estimated token before the provider has reported a count: three characters a token, not four.
 """
@@ -144,13 +146,13 @@ def is_user_turn(moment: Moment, economics: Economics) -> bool:
     return moment.user_turn and economics.user_turns
 
 
-def times(moment: Moment, economics: Economics) -> float:
-    """Return the price factor of this call: 1, or more in peak hours."""
+def price_factor(moment: Moment, economics: Economics) -> float:
+    """Return the factor on the prices of this call: 1, or more in peak hours."""
     peak = economics.peak
     return peak.times if peak is not None and moment.now is not None and peak.covers(moment.now) else 1.0
 
 
-def is_above(moment: Moment, economics: Economics, share: float = 1.0, gain: int = 0) -> bool:
+def is_above_cliff(moment: Moment, economics: Economics, share: float = 1.0, gain: int = 0) -> bool:
     """Return whether a request smaller by `gain` is above this share of the price cliff."""
     cliff = economics.cliff
     return cliff is not None and moment.floor + moment.scale * (moment.size - gain) > share * cliff.above
@@ -179,9 +181,9 @@ def falls_short_unreported(moment: Moment, economics: Economics, prefix: int, ga
 def cliff_savings(moment: Moment, economics: Economics, gain: int) -> float:
     """Return the savings of this call if evicting `gain` tokens brings the request below the price cliff, else 0."""
     cliff = economics.cliff
-    if cliff is None or not is_above(moment, economics) or is_above(moment, economics, BELOW, gain):
+    if cliff is None or not is_above_cliff(moment, economics) or is_above_cliff(moment, economics, BELOW, gain):
         return 0.0
-    return times(moment, economics) * (cliff.input - 1.0) * _prompt(moment, economics)
+    return price_factor(moment, economics) * (cliff.input - 1.0) * _prompt(moment, economics)
 
 
 def calls_below(moment: Moment, economics: Economics, gain: int) -> float:
@@ -207,12 +209,12 @@ def _prompt(moment: Moment, economics: Economics) -> float:
 def account_after_call(account: Account, moment: Moment, economics: Economics) -> Account:
     """Return the account after this call, if the window is left alone."""
     price = economics.write if is_cold(moment, economics) else economics.read
-    cliff = economics.cliff if is_above(moment, economics) else None
+    cliff = economics.cliff if is_above_cliff(moment, economics) else None
     prompt = _prompt(moment, economics) * (cliff.input if cliff is not None else 1.0)
-    said = economics.output * surely(moment.scale) * moment.replied * (cliff.output if cliff is not None else 1.0)
+    said = economics.output * certain_part(moment.scale) * moment.replied * (cliff.output if cliff is not None else 1.0)
     whole = prompt + said
-    dearer = times(moment, economics)
-    saved = account.saved + dearer * price * surely(moment.scale) * (account.absent - account.entering)
+    dearer = price_factor(moment, economics)
+    saved = account.saved + dearer * price * certain_part(moment.scale) * (account.absent - account.entering)
     return replace(account, bill=account.bill + dearer * whole, saved=saved, entering=0)
 
 
@@ -248,14 +250,16 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
     is_held = before > 0 or economics.marks_front
     keeps_front = economics.keeps_front and is_held and in_front_of_it >= max(economics.least, economics.sure_from)
     behind = max(0, moment.size - (before if keeps_front else 0) - gain - moment.new)
-    steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW, gain) else 1.0
+    steep = (
+        economics.cliff.input if economics.cliff is not None and is_above_cliff(moment, economics, BELOW, gain) else 1.0
+    )
     again = economics.write - economics.read + (economics.uncached or 0.0)
     in_front = again if economics.front is None else economics.front[1] - economics.front[0]
     dense = moment.scale * behind
     # a floor that was measured too low hides most of a prompt
     ahead = 0.0 if keeps_front else max(moment.floor, economics.reported - dense - moment.scale * gain)
-    hidden = dense + (moment.scale - surely(moment.scale)) * gain
-    return steep * times(moment, economics) * (again * max(dense, hidden / CAUTION) + in_front * ahead)
+    hidden = dense + (moment.scale - certain_part(moment.scale)) * gain
+    return steep * price_factor(moment, economics) * (again * max(dense, hidden / CAUTION) + in_front * ahead)
 
 
 def economics_at_entrance(economics: Economics, entrance: float) -> Economics:
@@ -277,12 +281,12 @@ def pays(rent: float, cost: float, moment: Moment, economics: Economics, account
     holds the old prompt.
     """
     if is_cold(moment, economics):
-        return not economics.void or CAUTION * cost <= in_hand(account, economics)
+        return not economics.void or CAUTION * cost <= bankroll(account, economics)
     due = USER_TURN_RENT if is_user_turn(moment, economics) else 1.0
-    return rent > due * cost and CAUTION * cost <= in_hand(account, economics)
+    return rent > due * cost and CAUTION * cost <= bankroll(account, economics)
 
 
-def in_hand(account: Account, economics: Economics) -> float:
+def bankroll(account: Account, economics: Economics) -> float:
     """Return the amount that may be risked, in BIT: savings in the window and elsewhere, and a share of the bill."""
     return account.saved + economics.aside + economics.share * account.bill
 
@@ -300,7 +304,7 @@ def account_with_previews(account: Account, economics: Economics, spared: int, s
     They are not written now and not read later; but a preview may not be enough, so a part of the savings is held back
     for recalls.
     """
-    saved = account.saved + HELD_BACK * economics.write * surely(scale) * spared
+    saved = account.saved + HELD_BACK * economics.write * certain_part(scale) * spared
     return replace(account, saved=saved, absent=account.absent + spared, entering=account.entering + spared)
 
 
@@ -310,7 +314,7 @@ def account_with_tools(account: Account, economics: Economics | None, tools: int
     return replace(account, saved=account.saved - written, absent=account.absent - tools)
 
 
-def surely(scale: float) -> float:
+def certain_part(scale: float) -> float:
     """Return the certain part of each estimated token saved.
 
     A scale above 1 may come from tokens that no request shows, such as thinking, and these do not leave with a result;
@@ -319,16 +323,18 @@ def surely(scale: float) -> float:
     return min(1.0, scale)
 
 
-def rewritten(account: Account, moment: Moment, economics: Economics, cost: float, gain: int) -> Account:
+def account_after_rewrite(account: Account, moment: Moment, economics: Economics, cost: float, gain: int) -> Account:
     """Return the account of a call with a rewritten window, given the account without the rewrite."""
     first = (
-        times(moment, economics) * economics.write * surely(moment.scale) * gain if is_cold(moment, economics) else 0.0
+        price_factor(moment, economics) * economics.write * certain_part(moment.scale) * gain
+        if is_cold(moment, economics)
+        else 0.0
     )
     saved = account.saved + first - cost
     return replace(account, saved=saved, absent=account.absent + gain, anew=moment.size - gain, found=0)
 
 
-def readable(account: Account, economics: Economics, before: int) -> int:
+def readable_tokens(account: Account, economics: Economics, before: int) -> int:
     """Return the tokens in front of a change that are certain to be read from the cache.
 
     With entries at cache breakpoints only, that is the prompt up to the last entry sure to be found.
@@ -351,7 +357,7 @@ def high_estimate(moment: Moment, spared: int = 0, *, reported: bool) -> float:
     return UNREPORTED * (moment.floor + moment.size - spared)
 
 
-def likely(moment: Moment, spared: int = 0, *, reported: bool) -> float:
+def likely_tokens(moment: Moment, spared: int = 0, *, reported: bool) -> float:
     """Return the last reported token count plus a high estimate of the news, after `spared` tokens have left.
 
     reported: whether the provider has reported a token count. If not, the whole request is estimated high.
@@ -361,7 +367,7 @@ def likely(moment: Moment, spared: int = 0, *, reported: bool) -> float:
     return moment.floor + moment.scale * (moment.size - spared + (UNREPORTED - 1) * moment.new)
 
 
-def excess(moment: Moment, allowed: float, *, reported: bool) -> float:
+def excess_tokens(moment: Moment, allowed: float, *, reported: bool) -> float:
     """Return the estimated tokens to evict until a high estimate is within `allowed`."""
     each = REPORTED * moment.scale if reported else UNREPORTED
     return max(0.0, high_estimate(moment, reported=reported) - allowed) / each

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pagein.policy.economics.rewrite_cost import Moment, pays, rewrite_cost, rewritten
+from pagein.policy.economics.rewrite_cost import Moment, account_after_rewrite, pays, rewrite_cost
 from pagein.policy.eviction.residency import EpochPlan, Residency, ResidentSet
 
 
@@ -21,8 +21,8 @@ def plan_without(
     if economics is None:
         enough = sum(one.tokens for one in going) >= settings.batch_tokens
         return replace(planned, epoch=epoch) if enough else nothing
-    gain = sum(one.gain for one in going)
-    whole = sum(one.gain for one in planned.epoch.page_out)
+    gain = epoch.gain
+    whole = planned.epoch.gain
     if gain <= economics.entrance or not whole:
         return nothing
     cost = rewrite_cost(moment, economics, min(one.before for one in going), gain)
@@ -30,4 +30,4 @@ def plan_without(
     rent = moment.scale * standing.rent(economics.read) * gain / whole
     if not pays(rent, cost, moment, economics, planned.alone):
         return nothing
-    return EpochPlan(epoch, rewritten(planned.alone, moment, economics, cost, gain), planned.alone)
+    return EpochPlan(epoch, account_after_rewrite(planned.alone, moment, economics, cost, gain), planned.alone)

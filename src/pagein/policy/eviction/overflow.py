@@ -23,10 +23,10 @@ from pagein.policy.economics.rewrite_cost import (
     Account,
     Moment,
     account_after_call,
-    in_hand,
-    readable,
+    account_after_rewrite,
+    bankroll,
+    readable_tokens,
     rewrite_cost,
-    rewritten,
 )
 from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency, Resident, ResidentSet
 from pagein.policy.stubs.paste_stubs import check_chars
@@ -68,7 +68,7 @@ NO_VALVE: Final = Valve(share=0.0, low=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Back:
+class ReturningResult:
     """A result that returns to the window.
 
     message: index of its message. before: tokens in front of that message. tokens: size of the result.
@@ -89,7 +89,7 @@ def is_covered(planned: EpochPlan, settings: Residency) -> bool:
     economics, alone = settings.economics, planned.alone
     if economics is None:
         return True
-    return CAUTION * max(0.0, alone.saved - planned.account.saved) <= in_hand(alone, economics)
+    return CAUTION * max(0.0, alone.saved - planned.account.saved) <= bankroll(alone, economics)
 
 
 def user_plan(
@@ -141,15 +141,13 @@ def plan_of(
     return _charge_plan(EpochPlan(Epoch(going[0].message, going, reason), alone, alone), settings, moment)
 
 
-def with_back(
-    planned: EpochPlan, settings: Residency, moment: Moment, coming: Sequence[Back], reason: str = RESTORED
+def with_returns(
+    planned: EpochPlan, settings: Residency, moment: Moment, coming: Sequence[ReturningResult], reason: str
 ) -> EpochPlan:
-    """Add results that return to the window to the same rewrite.
+    """Add results that return to the window, one or more, to the same rewrite.
 
     reason: reason of an epoch that nothing else asks for.
     """
-    if not coming:
-        return planned
     epoch = planned.epoch or Epoch(coming[0].message, (), reason)
     epoch = replace(epoch, reason=reason) if epoch.reason in UNCACHED else epoch
     first = min(epoch.frontier, *(one.message for one in coming))
@@ -157,15 +155,17 @@ def with_back(
     return _charge_plan(whole, settings, moment, coming)
 
 
-def _charge_plan(planned: EpochPlan, settings: Residency, moment: Moment, coming: Sequence[Back] = ()) -> EpochPlan:
+def _charge_plan(
+    planned: EpochPlan, settings: Residency, moment: Moment, coming: Sequence[ReturningResult] = ()
+) -> EpochPlan:
     economics = settings.economics
     if economics is None or planned.epoch is None:
         return planned
     going = planned.epoch.page_out
-    gain = sum(one.gain for one in going) - sum(one.tokens for one in coming)
+    gain = planned.epoch.gain - sum(one.tokens for one in coming)
     first = min([one.before for one in going] + [one.before for one in coming])
-    before = readable(planned.alone, economics, first)
+    before = readable_tokens(planned.alone, economics, first)
     if economics.at_marks and not before:  # no entry ends at the prompt prefix: its last part may be written again too
         economics = replace(economics, keeps_front=False)
     cost = rewrite_cost(moment, economics, before, gain)
-    return replace(planned, account=rewritten(planned.alone, moment, economics, cost, gain))
+    return replace(planned, account=account_after_rewrite(planned.alone, moment, economics, cost, gain))

@@ -21,6 +21,7 @@ from pagein.policy.eviction.quote_odds_figures import FIGURES
 from pagein.policy.eviction.session_work import SessionWork
 
 MILLION: Final = 1_000_000
+_MOST_REASONS: Final = 3
 _LEAST_LOGIT, _MOST_LOGIT = -16_000, 16_000
 _DOCUMENT: Final = re.compile(r"\.(md|mdx|rst|txt|adoc|json|ya?ml|toml|lock|ini|cfg|conf|env|mod|sum)$|(^|/)docs?/")
 _EXACT: Final = Context(prec=20, rounding=ROUND_HALF_EVEN, traps=[])
@@ -136,13 +137,13 @@ class QuoteOdds:
         """Return, by call, why fewer than this number of quotes are expected for each million tokens of a read."""
         return {read.call_id: self.reasons(read) for read in reads if self.per_million(read) < quotes * read.tokens}
 
-    def reasons(self, read: ReadCounts, most: int = 3) -> str:
+    def reasons(self, read: ReadCounts) -> str:
         """Return the terms that lower the chance most against a usual read, in words."""
         found = [
             (each * (TERMS[name].value(read) - mean), name)
             for (name, each), mean in zip(self.coefficients, self.means, strict=True)
         ]
-        lowest = sorted(one for one in found if one[0] < 0)[:most]
+        lowest = sorted(one for one in found if one[0] < 0)[:_MOST_REASONS]
         return ", ".join(_words(TERMS[name], read) for _, name in lowest)
 
 

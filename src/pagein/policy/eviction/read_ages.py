@@ -8,15 +8,13 @@ current task has read and not edited yet.
 from dataclasses import dataclass
 
 from pagein.policy.eviction.residency_rules import ResidencyRules
-from pagein.policy.eviction.session_work import NEVER, SessionWork
-from pagein.policy.eviction.waiting_residents import holds
-
-__all__ = ["NEVER", "Work"]
+from pagein.policy.eviction.session_work import SessionWork
+from pagein.policy.eviction.waiting_residents import rule_holds
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What tells whether a file is still being worked on.
+class ReadAges:
+    """Decides whether a read of a file still stays.
 
     call: the next model call. session: what the session has done.
     """
@@ -32,6 +30,6 @@ class Work:
             row.wait is not None
             and row.limit is None
             and idle >= row.wait
-            and holds(row, born, edited=edited, work=self.session)
+            and rule_holds(row, born, edited=edited, work=self.session)
             for row in self.rules.of("file read")
         )

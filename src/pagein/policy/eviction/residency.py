@@ -25,6 +25,7 @@ from pagein.policy.economics.rewrite_cost import (
     Account,
     Economics,
     Moment,
+    account_after_rewrite,
     call_outlook,
     calls_below,
     cliff_savings,
@@ -32,9 +33,8 @@ from pagein.policy.economics.rewrite_cost import (
     is_cold,
     is_user_turn,
     pays,
-    readable,
+    readable_tokens,
     rewrite_cost,
-    rewritten,
 )
 from pagein.policy.eviction.argument_masks import ArgumentRules
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules, ResidentKind
@@ -54,10 +54,10 @@ __all__ = [
     "Resident",
     "ResidentSet",
     "Thinking",
+    "is_removable",
     "kinds_of_result",
     "lines_read",
     "plan",
-    "removable",
     "resident_kind",
 ]
 
@@ -129,6 +129,11 @@ class Epoch:
     entering: frozenset[tuple[int, int]] = frozenset()
 
     @property
+    def gain(self) -> int:
+        """Tokens saved by its evictions."""
+        return sum(one.gain for one in self.page_out)
+
+    @property
     def uncached(self) -> bool:
         """Whether nothing changes in front of the last cache breakpoint of the request before."""
         return self.reason in UNCACHED
@@ -152,7 +157,7 @@ class EpochPlan:
     is_short: bool = False
 
 
-def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
+def is_removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
     """Return whether this result may ever be evicted.
 
     Images and redacted results stay, and a small result is not worth a stub. Failures stay unless a row names them. A read
@@ -173,7 +178,7 @@ def resident_kind(
 
     The path is "" if no file counts. None for a result that is not removable, or for which no row holds.
     """
-    if not removable(result, tokens, settings):
+    if not is_removable(result, tokens, settings):
         return None
     kind = next((one for one in kinds_of_result(call, result) if one in settings.rules.by_kind), None)
     return None if kind is None else (kind, _path_read(call) if kind == "file read" else "")
@@ -224,7 +229,7 @@ def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Ac
     gain = standing.old_gain + (standing.ripe_gain if easy else 0)
     if gain <= economics.entrance:
         return EpochPlan(None, alone, alone)
-    before = readable(account, economics, standing.first_before(ripe_too=easy))
+    before = readable_tokens(account, economics, standing.first_before(ripe_too=easy))
     cost, below = rewrite_cost(moment, economics, before, gain), cliff_savings(moment, economics, gain)
     # a client that goes back finds no breakpoint in front of the change: of its old prompt it reads the prefix alone
     risked = rewrite_cost(moment, replace(economics, void=False), 0, gain) if economics.void else cost
@@ -234,8 +239,7 @@ def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Ac
         return EpochPlan(None, alone, alone)
     going = tuple(sorted(chain(standing.old(), standing.ripe() if easy else ()), key=_place))
     epoch = _epoch(going, _reason(moment, economics, below))
-    gain = sum(one.gain for one in going)
-    return EpochPlan(epoch, rewritten(alone, moment, economics, risked - below, gain), alone)
+    return EpochPlan(epoch, account_after_rewrite(alone, moment, economics, risked - below, epoch.gain), alone)
 
 
 def _reason(moment: Moment, economics: Economics, below: float) -> str:

@@ -123,7 +123,7 @@ class ResidentSet:
         """Set the session's work for a window built anew."""
         return replace(self, _waiting=replace(self._waiting, work=work))
 
-    def born(self, resident: Resident, rules: ResidencyRules) -> "ResidentSet":
+    def with_resident(self, resident: Resident, rules: ResidencyRules) -> "ResidentSet":
         """Add a result that entered the window, or the arguments of an answered call."""
         return replace(self, _waiting=self._waiting.with_resident(resident, rules))
 
@@ -131,13 +131,15 @@ class ResidentSet:
         """Add a formerly absent result at its true age."""
         return replace(self, _waiting=self._waiting.with_resident(resident, rules, newest=False))
 
-    def touch(self, path: str, call: int, rules: ResidencyRules, *, edited: bool, whole: bool = False) -> "ResidentSet":
+    def with_access(
+        self, path: str, call: int, rules: ResidencyRules, *, edited: bool, whole: bool = False
+    ) -> "ResidentSet":
         """Record an access to a file: its reads, and the arguments of its writes, wait again.
 
         call: the call that sees the result first.
         whole: the whole file was written or shown, so earlier text of it is needless.
         """
-        waiting, again = self._waiting.touch(path, call, rules, edited=edited, whole=whole)
+        waiting, again = self._waiting.with_access(path, call, rules, edited=edited, whole=whole)
         now = self._with_work_of(waiting, rules)
         if not again:
             return now
@@ -146,9 +148,9 @@ class ResidentSet:
             lambda one: one.resident.path == path and one.resident.kind in again, rules, since
         )
 
-    def spoken(self, call: int, rules: ResidencyRules, words: str = "") -> "ResidentSet":
+    def with_task(self, call: int, rules: ResidencyRules, words: str = "") -> "ResidentSet":
         """Start a new task at call number `call`, after a person spoke these words."""
-        return self._with_work_of(self._waiting.spoken(call, rules, words), rules)
+        return self._with_work_of(self._waiting.with_task(call, rules, words), rules)
 
     def _with_work_of(self, waiting: WaitingResidents, rules: ResidencyRules) -> "ResidentSet":
         """Set the waiting residents; once the session does more than read, the residents freed by reading alone wait

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.policy.economics.rewrite_cost import BELOW, CAUTION, Account, Economics, Moment, in_hand, is_above, times
+from pagein.policy.economics.rewrite_cost import (
+    BELOW,
+    CAUTION,
+    Account,
+    Economics,
+    Moment,
+    bankroll,
+    is_above_cliff,
+    price_factor,
+)
 from pagein.policy.eviction.residents import Resident
 
 HORIZON: Final = 12
@@ -73,7 +82,7 @@ def results_shown_once(
         value = _value(gain, stays, HORIZON, moment, economics)
         if value > most and _has_front(block.resident, moment, economics):
             found = ResultsShownOnce(tuple(reversed(going)), _value(gain, stays, 0, moment, economics), value)
-            if CAUTION * -found.saved <= in_hand(account, economics):
+            if CAUTION * -found.saved <= bankroll(account, economics):
                 best, most = found, value
     return best
 
@@ -83,8 +92,8 @@ def _value(gain: int, stays: int, calls: int, moment: Moment, economics: Economi
     each = economics.write - 1.0 + economics.read * calls
     surely = min(1.0, moment.scale)  # a scale above 1 may tell of tokens that do not leave with a result
     dense = max(1.0, moment.scale)
-    saved = times(moment, economics) * (surely * gain * each - dense * stays * (1.0 - economics.read))
-    steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW) else 1.0
+    saved = price_factor(moment, economics) * (surely * gain * each - dense * stays * (1.0 - economics.read))
+    steep = economics.cliff.input if economics.cliff is not None and is_above_cliff(moment, economics, BELOW) else 1.0
     return saved if saved > 0.0 else steep * saved  # losses, but no savings, at the price above a cliff
 
 

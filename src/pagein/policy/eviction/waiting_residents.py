@@ -67,7 +67,7 @@ class _RuleQueue:
         return _RuleQueue(SharedQueue.of(_waits_left(self.waiting, gone, before)), ripe, _gain(ripe))
 
 
-def holds(rule: ResidencyRule, born: int, *, edited: int, work: SessionWork) -> bool:
+def rule_holds(rule: ResidencyRule, born: int, *, edited: int, work: SessionWork) -> bool:
     """Return whether the condition of a row holds for a resident first shown by call number `born`.
 
     edited: call that saw the last edit of its file. work: what the session has done.
@@ -102,7 +102,7 @@ class _File:
         return [
             one
             for one in self.residents
-            if holds(rule, one.born, edited=self.edited, work=work)
+            if rule_holds(rule, one.born, edited=self.edited, work=work)
             and (rule.clock != "shown whole" or one.born < self.shown)
         ]
 
@@ -172,7 +172,7 @@ class WaitingResidents:
                 queues = queues.put(rule.name, replace(queue, waiting=queue.waiting.with_item(wait)))
         return replace(self, _queues=queues, _files=self._files.put(key, file), _fresh=QueueLink(key, self._fresh))
 
-    def touch(
+    def with_access(
         self, path: str, call: int, rules: ResidencyRules, *, edited: bool, whole: bool
     ) -> "tuple[WaitingResidents, dict[ResidentKind, int]]":
         """Record an access to a file, first seen by call number `call`.
@@ -207,7 +207,7 @@ class WaitingResidents:
             now = now._visit(key, file, waiting)  # noqa: SLF001 its own kind
         return now, again
 
-    def spoken(self, call: int, rules: ResidencyRules, words: str) -> "WaitingResidents":
+    def with_task(self, call: int, rules: ResidencyRules, words: str) -> "WaitingResidents":
         """Start a new task at call number `call`, the first call after a person spoke these words."""
         work = self.work.with_task(call, words)
         begins = {"older task", "only reads"} if work.only_reads else {"older task"}

@@ -50,9 +50,7 @@ def _text(block: Block) -> str | None:
             return json
 
 
-def marked_places(
-    sizes: Sequence[float], wished: Iterable[int | None], min_prefix: int, *, most: int = MOST_MARKS
-) -> frozenset[int]:
+def marked_places(sizes: Sequence[float], wished: Iterable[int | None], min_prefix: int) -> frozenset[int]:
     """Return the places of the breakpoints: the first of the wished ones that the provider accepts and can use.
 
     sizes: tokens of each block. wished: the most useful first; None for one that does not exist.
@@ -64,7 +62,7 @@ def marked_places(
     for size in sizes:
         total += size
         fronts.append(total)
-    return frozenset([place for place in places if fronts[place] >= min_prefix][:most])
+    return frozenset([place for place in places if fronts[place] >= min_prefix][:MOST_MARKS])
 
 
 def beyond_lookback(place: int | None, final: int) -> int | None:

@@ -232,9 +232,8 @@ def _apply_read(state: Knowledge, event: FileRead) -> Knowledge:
     )
     drop = _behind(path.view, event.total)
     if not _accounts_for_length(before, event):
-        drop = drop.unite(
-            Spans.of((event.total, event.total))
-        )  # so that the next read of the last line shows where the file ends
+        # so that the next read of the last line shows where the file ends
+        drop = drop.unite(Spans.of((event.total, event.total)))
     path = replace(path, view=views.cut(path.view, drop=drop))
     # the marker of a file that changed elsewhere gives the new length only with some hosts
     tells = event.mode != "unchanged_range" or event.base in (None, event.version) or path.total == event.total

@@ -5,13 +5,13 @@ Rules of this file
 1. A manifest is written when an epoch opens and at no other time, and a written page is never changed: each epoch adds
    a page of its evicted objects. So it costs no rewrite of its own.
 2. A page is a function of the rows alone: no clock, no place in the request.
-3. Only where the client compacts, and the earlier pages are gone with the window, is everything listed again, on one
-   page.
+3. Only after a compaction by the client is everything listed again, on one page: the earlier pages are gone with the
+   window.
 4. A page states its cost, so that the window's size includes it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pagein.errors import BadSetting
@@ -22,28 +22,8 @@ BUDGET: Final = 2000
 """Maximum tokens of one page, by the count of `tokens_of`."""
 RESERVE: Final = 200
 """Tokens of the budget for the text above and below the rows."""
-EMPTY_STORE: Final = "[No externalized content yet.]"
 _HEADER: Final = "## RLM External Context"
 _COLUMNS: Final = "| Object ID | Type | Tokens | Description |\n|----|------|--------|-------------|"
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """The words known to a host's model: names of the recall tools, and of renamed kinds of objects."""
-
-    peek: str = "peek"
-    search: str = "search"
-    others: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-
-
-PAGEIN: Final = Dialect()
-PI_RLM: Final = Dialect(
-    "rlm_peek",
-    "rlm_search",
-    ("rlm_query",),
-    {"toolcall": "tool_output", "chat": "conversation", "thinking": "conversation", "note": "file"},
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +62,7 @@ class Manifest:
     tokens: int = 0
     pages: int = 0
 
-    def at_edge(
-        self, left: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dialect = PAGEIN
-    ) -> tuple["Manifest", Page | None]:
+    def at_edge(self, left: Sequence[ManifestRow], *, budget: int = BUDGET) -> tuple["Manifest", Page | None]:
         """Return the page for the objects evicted at this epoch, oldest first; None without objects.
 
         Raises BadSetting for a budget below 1.
@@ -92,25 +70,10 @@ class Manifest:
         if not left:
             return self, None
         after = Manifest(self.objects + len(left), self.tokens + sum(row.tokens for row in left), self.pages + 1)
-        return after, _page(left, after, budget, dialect)
-
-    def anew(
-        self, held: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dialect = PAGEIN
-    ) -> tuple["Manifest", Page | None]:
-        """Return the single page of a new window, with every object that left, oldest first."""
-        return Manifest().at_edge(held, budget=budget, dialect=dialect)
+        return after, _page(left, after, budget)
 
 
 NO_MANIFEST: Final = Manifest()
-
-
-def manifest(rows: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dialect = PAGEIN) -> str:
-    """Return every row on one page, newest first; `rows` are oldest first.
-
-    Raises BadSetting for a budget below 1.
-    """
-    _, page = NO_MANIFEST.at_edge(rows, budget=budget, dialect=dialect)
-    return EMPTY_STORE if page is None else page.text
 
 
 def tokens_of(text: str) -> int:
@@ -118,11 +81,11 @@ def tokens_of(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def _page(rows: Sequence[ManifestRow], total: Manifest, budget: int, dialect: Dialect) -> Page:
+def _page(rows: Sequence[ManifestRow], total: Manifest, budget: int) -> Page:
     if budget < 1:
         raise BadSetting(f"a manifest needs a budget of 1 token or more, not {budget}")
-    lines = _rows(rows, max(1, budget - RESERVE), dialect)
-    text = "\n".join((*_above(total.pages), *lines, "", *_below(total, dialect)))
+    lines = _rows(rows, max(1, budget - RESERVE))
+    text = "\n".join((*_above(total.pages), *lines, "", *_below(total)))
     return Page(text, tokens_of(text))
 
 
@@ -133,21 +96,19 @@ def _above(page: int) -> tuple[str, ...]:
     return (_HEADER, "", said, "", _COLUMNS)
 
 
-def _below(total: Manifest, dialect: Dialect) -> tuple[str, ...]:
-    names = [dialect.search, dialect.peek, *dialect.others]
-    told = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) < 3 else f"{', '.join(names[:-1])}, or {names[-1]}"  # noqa: PLR2004  a list of two needs no comma
+def _below(total: Manifest) -> tuple[str, ...]:
     return (
         f"**Total:** {total.objects:,} objects, {total.tokens:,} tokens externalized.",
-        f"Use {told} to access this content.",
+        "Use search or peek to access this content.",
     )
 
 
-def _rows(rows: Sequence[ManifestRow], budget: int, dialect: Dialect) -> list[str]:
+def _rows(rows: Sequence[ManifestRow], budget: int) -> list[str]:
     """Return the newest rows within the budget, at least a single row; older rows become a summary line."""
     lines: list[str] = []
     used = 0
     for row in reversed(rows):
-        line = _row(row, dialect)
+        line = _row(row)
         used += tokens_of(line + "\n")
         if lines and used > budget:
             break
@@ -155,15 +116,13 @@ def _rows(rows: Sequence[ManifestRow], budget: int, dialect: Dialect) -> list[st
     older = rows[: len(rows) - len(lines)]
     if older:
         tokens = sum(row.tokens for row in older)
-        lines.append(
-            f"| **+{len(older):,} older** | objects | {tokens:,} | Use {dialect.search} or filters to narrow scope |"
-        )
+        lines.append(f"| **+{len(older):,} older** | objects | {tokens:,} | Use search or filters to narrow scope |")
     return lines
 
 
-def _row(row: ManifestRow, dialect: Dialect) -> str:
+def _row(row: ManifestRow) -> str:
     told = row.description if row.path in row.description else f"{shorten_path(row.path)}: {row.description}"
-    cells = (row.object_id, dialect.kinds.get(row.kind, row.kind), f"{row.tokens:,}", told)
+    cells = (row.object_id, row.kind, f"{row.tokens:,}", told)
     return f"| {' | '.join(_cell(cell) for cell in cells)} |"
 
 

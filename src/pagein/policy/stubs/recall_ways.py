@@ -59,7 +59,7 @@ SHELL: Final = Way("pagein peek", "pagein search", is_command=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Begins:
+class EnteringTools:
     """The recall tools are offered from the first request with an eviction on, which voids the cache.
 
     note: the tools, for the journal.

@@ -25,7 +25,7 @@ from pagein.policy.economics.rewrite_cost import (
     HELD_BACK,
     USER_TURN_RENT,
     Economics,
-    in_hand,
+    bankroll,
     is_user_turn,
     rewrite_cost,
 )
@@ -147,7 +147,7 @@ class Steps:
 
 
 def _bankroll(state: State, prices: Economics | None) -> float:
-    return 0.0 if prices is None else in_hand(state.account, prices)
+    return 0.0 if prices is None else bankroll(state.account, prices)
 
 
 def _before(session: Session, kind: type[EpochEntry] | type[Entered]) -> State:
@@ -180,11 +180,9 @@ def idle(state: State, residency: Residency) -> str:
             f"carrying {standing.old_tokens:,} tokens had cost {rent:,.0f} BIT by the last call, "
             f"and taking them out {cost:,.0f}"
         )
-    bankroll = in_hand(state.account, prices)
-    if CAUTION * cost > bankroll:
-        return (
-            f"taking {standing.old_tokens:,} tokens out cost {cost:,.0f} BIT, more than {bankroll:,.0f} in hand allow"
-        )
+    allowed = bankroll(state.account, prices)
+    if CAUTION * cost > allowed:
+        return f"taking {standing.old_tokens:,} tokens out cost {cost:,.0f} BIT, more than {allowed:,.0f} in hand allow"
     return f"the session ended before {standing.old_tokens:,} tokens left"
 
 

@@ -174,7 +174,9 @@ class KeepAlivePagein(PageinPolicy):
             return False
         answer = sum(block.chars for block in answered) / self._ratio
         # a keep-alive request also writes what stands after the last breakpoint
-        return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer + self._uncached, self.reserve)
+        return cache_keepalive.wants_keepalive(
+            self.lease, self.lifetimes, in_hand, answer + self._uncached, self.reserve
+        )
 
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
         """Record a keep-alive request that went out."""

@@ -12,7 +12,6 @@ from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.pool_notes import PoolAct, PoolNote
 from pagein.policy.clients.known_files import absolute_path
-from pagein.policy.layouts.inline import InlineLayout
 from pagein.policy.layouts.pooled import PooledLayout
 from pagein.policy.layouts.pooled_fold import PooledFold, PooledRequest
 from pagein.policy.layouts.pooled_window import PAGEIN, PooledRules
@@ -159,42 +158,6 @@ class RecordedConversation:
 
 def _text_of(block: Block) -> str:
     return block.text if block.text or block.kind != "user" else "x"
-
-
-class InlineSession:
-    """The inline layout: nothing leaves."""
-
-    name = "inline"
-    overhead = 0.0
-    epochs = replaced = 0
-
-    def __init__(self, recording: BillableSession) -> None:
-        self._talk = RecordedConversation(recording)
-        self._covered = 0
-
-    def begin(self) -> None:
-        self._talk.clear()
-        self._covered = 0
-
-    def enter(self, sized: SizedCall, *, cold: bool) -> None:
-        del cold
-        self._talk.add(sized)
-
-    def prompt(self) -> LaidPrompt:
-        contents = PromptContents(conversation=self._talk.messages)
-        laid = InlineLayout().lay_out(None, LayoutFacts(contents, self._talk.count, covered=self._covered))
-        self._covered = laid.covered
-        return laid
-
-    def shows(self, text: WantedText) -> bool:
-        del text
-        return True
-
-    def bring_back(self, wanted: Sequence[WantedText]) -> None:
-        del wanted
-
-    def left(self) -> Iterable[int]:
-        return ()
 
 
 class PooledSession:

@@ -89,25 +89,37 @@ def may_show_withheld(
         return True
     with contextlib.suppress(StoreError, BadInput):
         if version.type == "toolcall":
-            files = version.metadata.get("file_refs")
-            touched = [one for one in files if isinstance(one, Reference)] if isinstance(files, tuple) else []
-            return any(one.target in withheld for one in touched) or may_show_excluded(
-                _call(version, touched, read), patterns
-            )
+            return _call_may_show_withheld(version, withheld, read, patterns)
         if version.type == "chat":
-            pages = [name for field, name in version.additional.items() if field.partition(".")[0] == "turns"]
-            turns = [turn for page in pages for turn in turns_from_value(value_of(read(page)))]
-            steps = [step for turn in turns for step in turn.steps]
-            blocks = [block for step in steps if isinstance(step, Message) for block in step.blocks]
-            answered = {step.call_id: step.object.target for step in steps if isinstance(step, ChatCall)}
-            return not withheld.isdisjoint(answered.values()) or any(
-                isinstance(block, ToolCall)
-                and block.withheld is None
-                and block.id not in answered
-                and may_show_excluded(block, patterns)
-                for block in blocks
-            )
+            return _chat_may_show_withheld(version, withheld, read, patterns)
     return False
+
+
+def _call_may_show_withheld(
+    version: Version, withheld: set[str], read: Callable[[ContentHash], bytes], patterns: tuple[str, ...]
+) -> bool:
+    files = version.metadata.get("file_refs")
+    touched = [one for one in files if isinstance(one, Reference)] if isinstance(files, tuple) else []
+    return any(one.target in withheld for one in touched) or may_show_excluded(_call(version, touched, read), patterns)
+
+
+def _chat_may_show_withheld(
+    version: Version, withheld: set[str], read: Callable[[ContentHash], bytes], patterns: tuple[str, ...]
+) -> bool:
+    pages = [name for field, name in version.additional.items() if field.partition(".")[0] == "turns"]
+    steps = [step for page in pages for turn in turns_from_value(value_of(read(page))) for step in turn.steps]
+    outcomes = {step.call_id: step.object.target for step in steps if isinstance(step, ChatCall)}
+    if not withheld.isdisjoint(outcomes.values()):
+        return True
+    # a call without an outcome has no object of its own yet, so the chat alone shows its arguments
+    blocks = (block for step in steps if isinstance(step, Message) for block in step.blocks)
+    return any(
+        isinstance(block, ToolCall)
+        and block.withheld is None
+        and block.id not in outcomes
+        and may_show_excluded(block, patterns)
+        for block in blocks
+    )
 
 
 def _call(version: Version, touched: Iterable[Reference], read: Callable[[ContentHash], bytes]) -> ToolCall:
@@ -124,10 +136,10 @@ def _hashes_of_excluded(data: bytes, patterns: tuple[str, ...]) -> set[ContentHa
         record = decode_json(data)
     except (ValueError, RecursionError):
         return set()
-    answer = (
-        record.get("textHash") if isinstance(record, dict) else None
-    )  # some read answers are stored, with lines of the file
-    record = record.get("readcache", record) if isinstance(record, dict) else {}
+    if not isinstance(record, dict):
+        return set()
+    answer = record.get("textHash")  # some read answers are stored, with lines of the file
+    record = record.get("readcache", record)
     if not isinstance(record, dict) or not is_excluded(str(record.get(_PATH.decode())), patterns):
         return set()
     found: set[ContentHash] = set()

@@ -196,12 +196,12 @@ def _version_with_blobs(version: Version, blobs: _Blobs, done: ExportReport) -> 
         done.lost.append(f"version {version.number} of {version.id}: its content is lost")
 
 
-def readable_log(store: WholeStore, done: ExportReport | None = None, page: int = _PAGE) -> Iterator[Version]:
+def readable_log(store: WholeStore, done: ExportReport | None = None) -> Iterator[Version]:
     """Yield every readable version, oldest first.
 
     A damaged version makes its page unreadable; the page is then read version by version.
     """
-    after, size = 0, page
+    after, size = 0, _PAGE
     while True:
         try:
             versions = store.log(after, size)
@@ -215,7 +215,7 @@ def readable_log(store: WholeStore, done: ExportReport | None = None, page: int 
         if not versions:
             return
         yield from versions
-        after, size = versions[-1].sequence, page
+        after, size = versions[-1].sequence, _PAGE
 
 
 def _withheld_objects(store: WholeStore, patterns: tuple[str, ...], derived: DerivedObjects) -> set[str]:

@@ -3,17 +3,16 @@
 Rules of this file
 ------------------
 1. The log is authoritative and append-only. The index is derived from the log and replaced as a whole, by renaming; so adding is cheap.
-2. A missing, damaged or mismatched index is rebuilt. Offsets count bytes of the log as stored.
+2. No reader here needs the index, and each writer makes it again from the log, whatever it was. Offsets count bytes of the log as stored.
 3. An undecodable line is skipped and counted. So is a torn last line, after which the next writer begins a new line.
 """
 
 import fcntl
-import json
 import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias, get_args
@@ -163,7 +162,7 @@ class RlmWriter:
     """Adds records to a session's folder, created if missing. A context manager: the index is written at the end.
 
     Cost is proportional to the added records. Several processes may write to a folder: each appends after the others.
-    Raises StoreError for a failed write; then nothing of that call is stored, and the next reader rebuilds an outdated
+    Raises StoreError for a failed write; then nothing of that call is stored, and the next writer replaces an outdated
     index.
     """
 
@@ -239,19 +238,6 @@ def append(folder: Path, records: Iterable[RlmRecord]) -> None:
     """Append records to a session's folder, and write its index."""
     with RlmWriter(folder) as writer:
         writer.add(records)
-
-
-def load_index(folder: Path) -> dict[str, Any]:
-    """Return the index of a folder. A missing or mismatched index is rebuilt, and written if possible."""
-    right = index_of(load_store(folder))
-    try:
-        found = json.loads((folder / INDEX).read_bytes())
-    except (OSError, ValueError):
-        found = None
-    if found != right:
-        with suppress(OSError):
-            _replace(folder / INDEX, encode_json(right))
-    return right
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -18,9 +18,8 @@ from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.names import ContentHash
 from pagein.store.sql.packed_bytes import MEMBER, PINNED, ZSTD, unpack
 from pagein.store.sql.sql_bundles import BLOBS, DATA, load_bundle, members_of
-from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase
+from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, batches, question_marks
 
-_AT_ONCE: Final = 500
 _BLOB: Final = f"blob.number, hash, codec, {DATA}, base"
 
 
@@ -43,9 +42,8 @@ def load_blobs(database: SqlDatabase, names: Sequence[ContentHash]) -> list[byte
 
 
 def _fetch_rows(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:
-    for start in range(0, len(values), _AT_ONCE):
-        some = values[start : start + _AT_ONCE]
-        query = f"SELECT {_BLOB} FROM {BLOBS} WHERE blob.{column} IN ({', '.join('?' * len(some))})"  # noqa: S608 -- question marks
+    for some in batches(values):
+        query = f"SELECT {_BLOB} FROM {BLOBS} WHERE blob.{column} IN ({question_marks(some)})"  # noqa: S608 -- question marks
         yield from rows.execute(query, some).fetchall()
 
 

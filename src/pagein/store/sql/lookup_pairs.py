@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from pagein.errors import DamagedBlob
-from pagein.store.sql.sql_rows import Row, Rows
+from pagein.store.sql.sql_rows import Row, Rows, batches, question_marks
 
 MOST: Final = 256
 """Objects in a row, at most. A change writes the row again."""
@@ -90,9 +90,8 @@ def _rows_around(rows: Rows, keys: Collection[int], document: int) -> dict[int, 
 def documents_with(rows: Rows, keys: Sequence[int]) -> set[int]:
     """Return the objects that have one of some keys."""
     found: set[int] = set()
-    for first in range(0, len(keys), _AT_ONCE):
-        some = keys[first : first + _AT_ONCE]
-        query = f"SELECT document, further FROM lookup WHERE key IN ({', '.join('?' * len(some))})"  # noqa: S608 -- question marks
+    for some in batches(keys):
+        query = f"SELECT document, further FROM lookup WHERE key IN ({question_marks(some)})"  # noqa: S608 -- question marks
         for row in rows.execute(query, some).fetchall():
             found.update(_documents(row))
     return found

@@ -19,7 +19,7 @@ from pagein.model.references import Reference
 from pagein.model.values import parse_value
 from pagein.store.sql.lookup_pairs import documents_with, drop_pair, put_pair
 from pagein.store.sql.packed_bytes import ZSTD, pack_bundle, unpack
-from pagein.store.sql.sql_rows import Row, Rows, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, batches, encode_text, question_marks
 from pagein.store.sql.sql_segments import Segments
 from pagein.store.sql.target_keys import target_key, target_number
 
@@ -27,7 +27,6 @@ COLD: Final = 1_000
 """Versions of other objects after which the references of an object are packed."""
 _OBJECTS: Final = 200
 """Objects packed in one transaction, at most."""
-_AT_ONCE: Final = 500
 _COLUMNS: Final = "path, reference, since, until, version"
 
 
@@ -109,7 +108,7 @@ def pack_references(rows: Rows) -> int:
     documents = [int(document) for (document,) in rows.execute(query, (COLD, _OBJECTS)).fetchall()]
     if not documents:
         return REFERENCES.merge(rows)
-    meant = _marks(documents)
+    meant = question_marks(documents)
     keys = f"SELECT DISTINCT target, document FROM reference WHERE document IN ({meant})"  # noqa: S608 -- question marks
     for target, document in rows.execute(keys, documents).fetchall():
         put_pair(rows, target_number(target), document)
@@ -147,17 +146,15 @@ def drop_references(rows: Rows, documents: Sequence[int]) -> None:
         for target in set(_targets(rows, listed)):
             drop_pair(rows, target_number(target), document)
     REFERENCES.drop(rows, documents)
-    for first in range(0, len(documents), _AT_ONCE):
-        some = documents[first : first + _AT_ONCE]
-        rows.execute(f"DELETE FROM reference WHERE document IN ({_marks(some)})", some)  # noqa: S608 -- question marks
+    for some in batches(documents):
+        rows.execute(f"DELETE FROM reference WHERE document IN ({question_marks(some)})", some)  # noqa: S608 -- question marks
 
 
 def _in_rows(rows: Rows, documents: Collection[int]) -> dict[int, tuple[StoredReference, ...]]:
     found: dict[int, list[StoredReference]] = {}
     listed = sorted(documents)
-    for first in range(0, len(listed), _AT_ONCE):
-        some = listed[first : first + _AT_ONCE]
-        query = f"SELECT document, {_COLUMNS} FROM reference WHERE document IN ({_marks(some)}) ORDER BY number"  # noqa: S608 -- constants
+    for some in batches(listed):
+        query = f"SELECT document, {_COLUMNS} FROM reference WHERE document IN ({question_marks(some)}) ORDER BY number"  # noqa: S608 -- constants
         for document, *fields in rows.execute(query, some).fetchall():
             found.setdefault(int(document), []).append(StoredReference(*fields))
     return {document: tuple(one) for document, one in found.items()}
@@ -196,7 +193,3 @@ def target_in(text: str) -> str:
     except (CallerError, DamagedBlob):
         return ""
     return target_key(encode_text(value.target)) if isinstance(value, Reference) else ""
-
-
-def _marks(values: Sequence[int]) -> str:
-    return ", ".join("?" * len(values))

@@ -21,7 +21,7 @@ from pagein.model.values import canonical, parse_value
 from pagein.model.version_hash import object_hash_of, pinned_hashes_of
 from pagein.model.versions import Version
 from pagein.store.sql.packed_records import unpack_record
-from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, batches, decode_text, encode_text, question_marks
 from pagein.store.sql.sql_versions import CHARS, OBJECT_HASH, RECORD, select_versions
 
 PIN: Final = re.compile(r'"id":"(?:[^"\\]|\\.)*","pin":\{[^{}]*\}')
@@ -31,7 +31,6 @@ BEFORE, BEHIND = '{"$ref":{', "}}"
 _PIN_BYTES: Final = re.compile(PIN.pattern.encode())
 _HAS_PIN: Final = b'"pin":{'
 _MARK: Final = re.compile(rb"\x01([0-9a-f]+);")
-_AT_ONCE: Final = 500
 _PINS: Final = 4_096
 _pins: Final[dict[ContentHash, tuple[ContentHash, ContentHash | None]]] = {}
 """The hashes of the view and of the content that follow from an object hash, for the versions met last."""
@@ -130,9 +129,8 @@ def _rows_of(rows: Rows, sequences: Iterable[int]) -> dict[int, tuple[float, byt
     """Return the time, the object hash and the id of versions."""
     wanted = sorted(sequences)
     found: dict[int, tuple[float, bytes, str]] = {}
-    for first in range(0, len(wanted), _AT_ONCE):
-        some = wanted[first : first + _AT_ONCE]
-        query = f"{_PINNED} sequence IN ({', '.join('?' * len(some))})"
+    for some in batches(wanted):
+        query = f"{_PINNED} sequence IN ({question_marks(some)})"
         for sequence, at, name, object_id in rows.execute(query, some).fetchall():
             found[int(sequence)] = (float(at), bytes(name), decode_text(object_id))
     return found
@@ -153,9 +151,8 @@ def _pin_texts(rows: Rows, stored: Mapping[int, tuple[float, bytes, str]]) -> di
 
 def _note_pins(rows: Rows, sequences: Collection[int]) -> None:
     wanted = sorted(sequences)
-    for first in range(0, len(wanted), _AT_ONCE):
-        some = wanted[first : first + _AT_ONCE]
-        for row in select_versions(rows, f"sequence IN ({', '.join('?' * len(some))})", some):
+    for some in batches(wanted):
+        for row in select_versions(rows, f"sequence IN ({question_marks(some)})", some):
             _note_row(row)
 
 

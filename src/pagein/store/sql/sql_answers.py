@@ -18,7 +18,7 @@ from pagein.model.versions import Version
 from pagein.model.writes import Change
 from pagein.store.rules.write_rules import Earlier
 from pagein.store.sql.sql_blobs import hash_of_name, raw
-from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Rows, batches, decode_text, encode_text, question_marks
 from pagein.store.sql.sql_versions import select_versions, version_in
 
 _CHANGES: Final[tuple[Change, ...]] = get_args(Change)
@@ -82,19 +82,17 @@ def answers_between(rows: Rows, after: int, before: int) -> Iterator[tuple[str, 
 def drop_answers(rows: Rows, sequences: Collection[int]) -> None:
     """Forget the answers with some versions."""
     gone = sorted(set(sequences))
-    for first in range(0, len(gone), _AT_ONCE):
-        some = gone[first : first + _AT_ONCE]
-        rows.execute(f"DELETE FROM request WHERE sequence IN ({_marks(some)})", some)  # noqa: S608 -- question marks
+    for some in batches(gone):
+        rows.execute(f"DELETE FROM request WHERE sequence IN ({question_marks(some)})", some)  # noqa: S608 -- question marks
     # no index finds them: whole objects are dropped rarely
     if 0 < len(gone) <= _AT_ONCE:
-        rows.execute(f"DELETE FROM answer WHERE sequence IN ({_marks(gone)})", gone)  # noqa: S608 -- question marks
+        rows.execute(f"DELETE FROM answer WHERE sequence IN ({question_marks(gone)})", gone)  # noqa: S608 -- question marks
     elif gone:
         wanted = frozenset(gone)
         listed = rows.execute("SELECT number, sequence FROM answer").fetchall()
         numbers = [int(number) for number, sequence in listed if sequence in wanted]
-        for first in range(0, len(numbers), _AT_ONCE):
-            some = numbers[first : first + _AT_ONCE]
-            rows.execute(f"DELETE FROM answer WHERE number IN ({_marks(some)})", some)  # noqa: S608 -- question marks
+        for some in batches(numbers):
+            rows.execute(f"DELETE FROM answer WHERE number IN ({question_marks(some)})", some)  # noqa: S608 -- question marks
 
 
 def answers_in_texts(rows: Rows, after: str, most: int) -> list[tuple[str, int]]:
@@ -166,7 +164,3 @@ def _halves(request: str) -> tuple[int, bytes] | None:
 
 def _request_of(number: int, rest: bytes) -> str:
     return f"{FOLLOWING}{(number + _OFFSET).to_bytes(8, 'big').hex()}{bytes(rest).hex()}"
-
-
-def _marks(values: Collection[int]) -> str:
-    return ", ".join("?" * len(values))

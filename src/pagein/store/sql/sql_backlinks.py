@@ -14,7 +14,7 @@ from pagein.model.values import place_order
 from pagein.store.rules.reference_target import ReferenceTarget
 from pagein.store.sql.packed_references import StoredReference, packed_references, packed_referrers, target_in
 from pagein.store.sql.sql_references import references_in
-from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Rows, batches, decode_text, encode_text, question_marks
 
 _AT_ONCE: Final = 500
 
@@ -80,7 +80,7 @@ def _in_rows(rows: Rows, targets: Sequence[str], *, ever: bool) -> list[_FoundRe
     found = rows.execute(
         f"""SELECT document.number, at, sequence, path, reference, reference.version FROM reference
             JOIN document ON document.number = reference.document JOIN version ON version.document = document.number
-            WHERE target IN ({", ".join("?" * len(targets))}) AND {valid}""",  # noqa: S608 -- constants
+            WHERE target IN ({question_marks(targets)}) AND {valid}""",  # noqa: S608 -- constants
         targets,
     ).fetchall()
     return [_FoundReference(*row) for row in found]
@@ -109,9 +109,8 @@ def _in_texts(
     }
     documents = [document for document, listed in meant.items() if listed]
     found: list[_FoundReference] = []
-    for first in range(0, len(documents), _AT_ONCE):
-        some = documents[first : first + _AT_ONCE]
-        asked = f"version.document IN ({', '.join('?' * len(some))})"
+    for some in batches(documents):
+        asked = f"version.document IN ({question_marks(some)})"
         newest = "" if ever else "JOIN document ON head = sequence"
         query = f"SELECT version.document, at, sequence FROM version {newest} WHERE {asked}"  # noqa: S608 -- constants
         found += [

@@ -85,7 +85,7 @@ class SqlBlobs:
     def put(self, content: bytes, name: ContentHash | None = None) -> ContentHash:
         packed = None if name is None else self._prepared.pop(name, None)
         with self._database.open_writer() as rows:
-            self._hold((content,))
+            self._refuse_erased((content,))
             return put_blob(rows, content, name=name, packed=packed)
 
     def prepare(self, content: bytes, name: ContentHash) -> None:
@@ -93,7 +93,7 @@ class SqlBlobs:
 
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
         with self._database.open_writer() as rows:
-            self._hold(contents)
+            self._refuse_erased(contents)
             return tuple(put_blob(rows, content) for content in contents)
 
     def get(self, name: ContentHash) -> bytes:
@@ -148,7 +148,7 @@ class SqlBlobs:
 
     def _put_objects(self, rows: Rows, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         taken: set[ObjectId] = set()
-        self._hold([content for _, content in objects])
+        self._refuse_erased([content for _, content in objects])
         for stored, content in objects:
             first = _add_object(rows, stored)
             if first is not None and first.kind == EXPIRED != stored.kind:
@@ -194,7 +194,7 @@ class SqlBlobs:
             self._forgotten = count, ErasedTexts(self.secret(), self.tombstones())
         return self._forgotten[1]
 
-    def _hold(self, contents: Iterable[bytes]) -> None:
+    def _refuse_erased(self, contents: Iterable[bytes]) -> None:
         """Raise StoreError if a content has an erased text."""
         forgotten = self.forgotten()
         if forgotten.tombstones and any(forgotten.finds(one.decode("utf-8", "replace")) for one in contents):

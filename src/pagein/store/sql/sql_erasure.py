@@ -84,17 +84,16 @@ class SqlErasure(SqlBlobs):
             holders = find_holders(rows, finds, self.forgettings(), holders)
             done.unread += holders.unread
             entries, versions = sorted(holders.entries.items()), holders.versions
-            names = _blobs(rows, finds, holders.blobs, done)
-            gone = _objects(rows, finds, names, done)
+            names = _rewrite_blobs(rows, finds, holders.blobs, done)
+            gone = _rewrite_objects(rows, finds, names, done)
             owners = [name for name in versions.values() if name is not None]
             if drop({name for _, name in entries}.union(owners) if len(owners) == len(versions) else None):
-                drop_documents(
-                    rows, documents_of(rows, versions)
-                )  # the others of their sessions follow, in short transactions
-            renamed = _versions(rows, finds, names, done, None) if any_stored(rows, list(versions)) else {}
+                # the others of their sessions follow, in short transactions
+                drop_documents(rows, documents_of(rows, versions))
+            renamed = _rewrite_versions(rows, finds, names, done, None) if any_stored(rows, list(versions)) else {}
             names |= renamed
             telling = EntryRedaction(key, finds, names, gone)
-            _entries(rows, telling, done, entries_with(rows, telling, []) if renamed else entries)
+            _rewrite_entries(rows, telling, done, entries_with(rows, telling, []) if renamed else entries)
             for old in [ContentHash(old) for old in names]:
                 remove_blob(rows, old)
         return done
@@ -112,18 +111,18 @@ class SqlErasure(SqlBlobs):
             for one in ours:
                 text = f"[pagein: withheld, {one.chars:,} characters, forgotten]"
                 names[one.content.hex] = put_blob(rows, text.encode()).hex
-                _update(rows, one, ContentHash(names[one.content.hex]), "", len(text))
+                _update_object(rows, one, ContentHash(names[one.content.hex]), "", len(text))
                 done.objects += 1
             _drop_objects_of(rows, session, done)
-            names |= _contents_of(rows, session)
-            names |= _versions(rows, _nothing, names, done, session)
+            names |= _rename_contents_of(rows, session)
+            names |= _rewrite_versions(rows, _no_spans, names, done, session)
             gone = frozenset(str(one.id) for one in ours)
             ours_in_journal = [(number, name) for number, name in entry_places(rows) if name == plain(session)]
-            _entries(rows, EntryRedaction(key, whole_text, names, gone, wholly=True), done, ours_in_journal)
+            _rewrite_entries(rows, EntryRedaction(key, whole_text, names, gone, wholly=True), done, ours_in_journal)
         return done
 
 
-def _blobs(rows: Rows, finds: Finds, holders: Sequence[str], done: Retold) -> dict[str, str]:
+def _rewrite_blobs(rows: Rows, finds: Finds, holders: Sequence[str], done: Retold) -> dict[str, str]:
     """Rewrite blobs with an erased text. Return the new hash by the old hash."""
     names: dict[str, str] = {}
     for name in holders:
@@ -137,7 +136,7 @@ def _blobs(rows: Rows, finds: Finds, holders: Sequence[str], done: Retold) -> di
     return names
 
 
-def _objects(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> frozenset[str]:
+def _rewrite_objects(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> frozenset[str]:
     """Rewrite the records of evicted objects. Return the ids of objects without remaining text."""
     gone: set[str] = set()
     for row in rows.execute(f"SELECT {OBJECT_COLUMNS} FROM object").fetchall():  # noqa: S608 -- a constant
@@ -149,19 +148,19 @@ def _objects(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> f
         text = load_blob(rows, content).decode("utf-8", "surrogateescape")
         if is_gone(text):
             gone.add(str(one.id))
-        _update(rows, one, content, "" if is_gone(text) else description, len(text))
+        _update_object(rows, one, content, "" if is_gone(text) else description, len(text))
         done.objects += 1
     return frozenset(gone)
 
 
-def _update(rows: Rows, one: StoredObject, content: ContentHash, description: str, chars: int) -> None:
+def _update_object(rows: Rows, one: StoredObject, content: ContentHash, description: str, chars: int) -> None:
     rows.execute(
         "UPDATE object SET hash = ?, description = ?, chars = ? WHERE id = ?",
         (raw(content), plain(description), chars, str(one.id)),
     )
 
 
-def _entries(rows: Rows, telling: EntryRedaction, done: Retold, concerned: Sequence[tuple[int, str]]) -> None:
+def _rewrite_entries(rows: Rows, telling: EntryRedaction, done: Retold, concerned: Sequence[tuple[int, str]]) -> None:
     """Rewrite journal lines.
 
     concerned: places of the entries that may change
@@ -187,7 +186,7 @@ def _entries(rows: Rows, telling: EntryRedaction, done: Retold, concerned: Seque
     done.entries += len(changed)
 
 
-def _nothing(_: str) -> tuple[PrivateSpan, ...]:
+def _no_spans(_: str) -> tuple[PrivateSpan, ...]:
     return ()
 
 
@@ -204,7 +203,7 @@ def _drop_objects_of(rows: Rows, session: str, done: Retold) -> None:
     drop_documents(rows, [int(document) for document, _ in found])
 
 
-def _contents_of(rows: Rows, session: str) -> dict[str, str]:
+def _rename_contents_of(rows: Rows, session: str) -> dict[str, str]:
     """Return new names for the contents of files that only a session knew."""
     query = "SELECT DISTINCT content_hash FROM version WHERE content_hash IS NOT NULL AND "
     orders = " OR ".join("reason = ?" for _ in ORDER_REASONS)
@@ -236,7 +235,9 @@ def _without_words(record: str) -> str:
     return canonical(frozen_fields({**fields, "metadata": kept}))
 
 
-def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, session: str | None) -> dict[str, str]:
+def _rewrite_versions(
+    rows: Rows, finds: Finds, names: dict[str, str], done: Retold, session: str | None
+) -> dict[str, str]:
     """Rewrite the records of versions, oldest first, because a version may refer to earlier versions.
 
     session: whose versions to rewrite without any words
@@ -277,7 +278,7 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
         )
         put_record(rows, sequence, made, content_name)
         rows.execute("UPDATE request SET asked = ? WHERE asked = ?", (raw(object_hash_of(made)), bytes(object_hash)))
-        _told_of_head(rows, document, before, after)
+        _follow_head(rows, document, before, after)
         done.versions += 1
     for number, text in rows.execute("SELECT number, reference FROM reference WHERE version IS NULL").fetchall():
         made = retold(text, finds, renamed)
@@ -316,7 +317,7 @@ class _FieldRenamer:
                 text = load_blob(self._rows, ContentHash(self._contents.get(name, name))).decode(
                     "utf-8", "surrogateescape"
                 )
-                if (made := retold(text, _nothing, renamed)) != text:
+                if (made := retold(text, _no_spans, renamed)) != text:
                     self.names[name] = put_blob(self._rows, made.encode("utf-8", "surrogateescape")).hex
 
 
@@ -329,7 +330,7 @@ def _without_found_name(fields: Fields, before: str) -> Fields:
     )
 
 
-def _told_of_head(rows: Rows, document: int, before: Version, after: Version) -> None:
+def _follow_head(rows: Rows, document: int, before: Version, after: Version) -> None:
     """Update the lookup keys of a document's newest version."""
     (head,) = _row(rows, "SELECT head FROM document WHERE number = ?", document)
     if head != after.sequence:

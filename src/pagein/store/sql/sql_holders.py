@@ -9,7 +9,7 @@ Rules of this file
    time. So whoever makes objects again compares their ids, and the links of notes.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob
@@ -23,7 +23,7 @@ from pagein.store.sql.packed_references import packed_referrers
 from pagein.store.sql.sql_blobs import hash_of_name, load_blob
 from pagein.store.sql.sql_journals import load_line
 from pagein.store.sql.sql_lines import with_lines
-from pagein.store.sql.sql_rows import Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Rows, batches, decode_text, encode_text, question_marks
 from pagein.store.sql.sql_versions import SESSION, with_records
 from pagein.store.sql.target_keys import target_key
 
@@ -46,9 +46,9 @@ def entry_places(rows: Rows) -> list[tuple[int, str]]:
 
 def load_lines(rows: Rows, wanted: Sequence[tuple[int, str]], unread: list[str]) -> Iterator[tuple[int, str, bytes]]:
     """Yield entries with their sessions and lines, as far as they can be read; the others are told in words."""
-    for first in range(0, len(wanted), _AT_ONCE):
-        names = dict(wanted[first : first + _AT_ONCE])
-        query = f"SELECT number, codec, line FROM journal WHERE number IN ({_marks(names)})"  # noqa: S608 -- question marks
+    for some in batches(wanted):
+        names = dict(some)
+        query = f"SELECT number, codec, line FROM journal WHERE number IN ({question_marks(names)})"  # noqa: S608 -- question marks
         for number, codec, data in with_lines(rows, rows.execute(f"{query} ORDER BY number", tuple(names)).fetchall()):
             try:
                 yield number, names[number], load_line(rows, codec, bytes(data))
@@ -89,9 +89,9 @@ def _blobs_with(rows: Rows, finds: Finds, after: int, unread: list[str]) -> Iter
 
 def _evicted_with(rows: Rows, blobs: Sequence[str]) -> frozenset[str]:
     found: set[str] = set()
-    for first in range(0, len(blobs), _AT_ONCE):
-        some = [bytes.fromhex(one) for one in blobs[first : first + _AT_ONCE]]
-        query = f"SELECT id FROM object WHERE hash IN ({_marks(some)})"  # noqa: S608 -- question marks
+    for names in batches(blobs):
+        some = [bytes.fromhex(one) for one in names]
+        query = f"SELECT id FROM object WHERE hash IN ({question_marks(some)})"  # noqa: S608 -- question marks
         found.update(name for (name,) in rows.execute(query, some).fetchall())
     return frozenset(found)
 
@@ -123,9 +123,8 @@ def _versions_with(rows: Rows, telling: EntryRedaction, last: int) -> dict[int, 
 
 def any_stored(rows: Rows, sequences: Sequence[int]) -> bool:
     """Return whether one of some versions is still stored."""
-    for first in range(0, len(sequences), _AT_ONCE):
-        some = sequences[first : first + _AT_ONCE]
-        query = f"SELECT 1 FROM version WHERE sequence IN ({_marks(some)}) LIMIT 1"  # noqa: S608 -- question marks
+    for some in batches(sequences):
+        query = f"SELECT 1 FROM version WHERE sequence IN ({question_marks(some)}) LIMIT 1"  # noqa: S608 -- question marks
         if rows.execute(query, some).fetchone() is not None:
             return True
     return False
@@ -172,18 +171,16 @@ def _objects_of(rows: Rows, sessions: Collection[int]) -> set[int]:
 
 
 def _have_other_writers(rows: Rows, documents: Collection[int]) -> bool:
-    for some in _parts(documents):
-        query = (
-            f"SELECT 1 FROM version WHERE document IN ({_marks(some)}) AND (writer <> ? OR of_session IS NULL) LIMIT 1"  # noqa: S608 -- question marks
-        )
+    for some in batches(sorted(documents)):
+        query = f"SELECT 1 FROM version WHERE document IN ({question_marks(some)}) AND (writer <> ? OR of_session IS NULL) LIMIT 1"  # noqa: S608 -- question marks
         if rows.execute(query, (*some, encode_text(INDEXER))).fetchone() is not None:
             return True
     return False
 
 
 def _ids_of(rows: Rows, documents: Collection[int], kind: str | None = None) -> Iterator[str]:
-    for some in _parts(documents):
-        query = f"SELECT id FROM document WHERE type = coalesce(?, type) AND number IN ({_marks(some)})"  # noqa: S608 -- question marks
+    for some in batches(sorted(documents)):
+        query = f"SELECT id FROM document WHERE type = coalesce(?, type) AND number IN ({question_marks(some)})"  # noqa: S608 -- question marks
         yield from (decode_text(name) for (name,) in rows.execute(query, (kind, *some)).fetchall())
 
 
@@ -196,27 +193,18 @@ def _owners(rows: Rows, documents: Collection[int]) -> set[int]:
 def _numbers_where(rows: Rows, query: str, numbers: Collection[int]) -> set[int]:
     """Return what a query finds that ends in IN, for some numbers."""
     found: set[int] = set()
-    for some in _parts(numbers):
-        found.update(int(number) for (number,) in rows.execute(f"{query} ({_marks(some)})", some).fetchall())
+    for some in batches(sorted(numbers)):
+        found.update(int(number) for (number,) in rows.execute(f"{query} ({question_marks(some)})", some).fetchall())
     return found
 
 
 def _referrers(rows: Rows, documents: Collection[int]) -> set[int]:
     """Return the objects that may refer to objects."""
     found: set[int] = set()
-    for some in _parts(documents):
-        ids = rows.execute(f"SELECT id FROM document WHERE number IN ({_marks(some)})", some).fetchall()  # noqa: S608 -- question marks
+    for some in batches(sorted(documents)):
+        ids = rows.execute(f"SELECT id FROM document WHERE number IN ({question_marks(some)})", some).fetchall()  # noqa: S608 -- question marks
         keys = [target_key(text) for (text,) in ids]
-        query = f"SELECT DISTINCT document FROM reference WHERE target IN ({_marks(keys)})"  # noqa: S608 -- question marks
+        query = f"SELECT DISTINCT document FROM reference WHERE target IN ({question_marks(keys)})"  # noqa: S608 -- question marks
         found.update(int(number) for (number,) in rows.execute(query, keys).fetchall())
         found.update(packed_referrers(rows, keys))
     return found
-
-
-def _parts(numbers: Iterable[int]) -> Iterator[list[int]]:
-    ordered = sorted(numbers)
-    return (ordered[first : first + _AT_ONCE] for first in range(0, len(ordered), _AT_ONCE))
-
-
-def _marks(values: Collection[object]) -> str:
-    return ", ".join("?" * len(values))

@@ -114,9 +114,8 @@ class SqlJournals(SqlBlobs):
 
     def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | UnreadableLine]]:
         while True:
-            with (
-                self._database.open_reader() as rows
-            ):  # released between batches, so that others need not wait for a long session
+            # released between batches, so that others need not wait for a long session
+            with self._database.open_reader() as rows:
                 page = rows.execute(_NEWS, (stored_name(session), after, _AT_ONCE)).fetchall()
                 found = with_lines(rows, page) if any(len(line) == 0 for _, _, line, _ in page) else page
             for number, codec, line, name in found:
@@ -162,9 +161,8 @@ class SqlJournals(SqlBlobs):
         try:
             return unpack_line(codec, bytes(data), self.get)
         except (MissingBlob, DamagedBlob):
-            with (
-                self._database.open_reader() as rows
-            ):  # a text may have been removed, and put back into the line, since; or the line left its segment
+            # a text may have been removed, and put back into the line, since; or the line left its segment
+            with self._database.open_reader() as rows:
                 return load_line(rows, *(line_of(rows, number) or (codec, data)))
 
     def keep_snapshot(self, session: str, place: int, version: str, data: bytes) -> None:

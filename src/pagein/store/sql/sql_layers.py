@@ -7,7 +7,7 @@ from pagein.model.text_removal import SessionGroup
 from pagein.store.sql.sql_blobs import SqlBlobs
 from pagein.store.sql.sql_holders import objects_of_sessions, sessions_together
 from pagein.store.sql.sql_removal import drop_documents, drop_versions
-from pagein.store.sql.sql_rows import decode_text, encode_text
+from pagein.store.sql.sql_rows import decode_text, encode_text, question_marks
 from pagein.store.sql.sql_versions import SESSION
 
 _PLACES: Final = """SELECT journal.number, name FROM journal JOIN writer_session ON writer_session.number = session
@@ -62,7 +62,7 @@ class SqlLayers(SqlBlobs):
             drop_documents(rows, [int(document) for (document,) in found])
             kinds = [encode_text(kind) for kind, reason in writers if reason is None]
             parts = rows.execute(
-                f"SELECT document, sequence FROM version WHERE writer IN ({', '.join('?' * len(kinds))})"  # noqa: S608 -- question marks
+                f"SELECT document, sequence FROM version WHERE writer IN ({question_marks(kinds)})"  # noqa: S608 -- question marks
                 f" AND {SESSION} IN (SELECT name FROM session)",
                 kinds,
             ).fetchall()

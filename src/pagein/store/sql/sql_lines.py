@@ -21,7 +21,7 @@ from pagein.store.sql.bundle_sources import LINES as LINE_SOURCE
 from pagein.store.sql.line_heads import SHORT_HEAD, lengthen_head, parent_of, shorten_heads
 from pagein.store.sql.packed_bytes import FRAMED, SHORT, pack_short, unpack_short
 from pagein.store.sql.sql_bundles import REST, free_bundles_on
-from pagein.store.sql.sql_rows import Row, Rows
+from pagein.store.sql.sql_rows import Row, Rows, batches, question_marks
 from pagein.store.sql.sql_segments import Segments, WaitingTexts
 
 IN_SEGMENT: Final = b""
@@ -130,9 +130,8 @@ def _with_heads(rows: Rows, lines: Mapping[int, bytes]) -> dict[int, bytes]:
     short = {number: line for number, line in lines.items() if line.startswith(SHORT_HEAD)}
     wanted = sorted(short.keys() | {parent_of(number, line) for number, line in short.items()})
     keys: dict[int, bytes] = {}
-    for first in range(0, len(wanted), _AT_ONCE):
-        some = wanted[first : first + _AT_ONCE]
-        query = f"SELECT number, id FROM journal WHERE number IN ({', '.join('?' * len(some))})"  # noqa: S608 -- question marks
+    for some in batches(wanted):
+        query = f"SELECT number, id FROM journal WHERE number IN ({question_marks(some)})"  # noqa: S608 -- question marks
         keys.update((int(number), bytes(key)) for number, key in rows.execute(query, some).fetchall())
     made = {number: line for number, line in lines.items() if number not in short}
     for number, line in short.items():

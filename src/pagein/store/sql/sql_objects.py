@@ -40,7 +40,7 @@ from pagein.store.sql.sql_blobs import SqlBlobs, hash_of_name, load_blob, put_bl
 from pagein.store.sql.sql_lookups import drop_unused_keys, put_keys
 from pagein.store.sql.sql_queries import conditions, documents_with_key, with_stored_names
 from pagein.store.sql.sql_references import put_links_again, put_references, reference_in
-from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, batches, decode_text, encode_text, question_marks
 from pagein.store.sql.sql_versions import (
     IN_SEGMENT,
     merge_records,
@@ -79,7 +79,7 @@ class SqlObjects(SqlBlobs):
     def write(self, write: Write) -> Outcome:
         sealed = SealedDraft.of(write.draft)
         with self._database.open_writer() as rows:
-            self._hold(_texts(sealed))
+            self._refuse_erased(_texts(sealed))
             facts = _facts(rows, write)
             match decide(write, sealed, facts):
                 case AppendVersion(number, change):
@@ -95,7 +95,7 @@ class SqlObjects(SqlBlobs):
     def put_version(self, write: Write, number: int) -> bool:
         sealed = SealedDraft.of(write.draft)
         with self._database.open_writer() as rows:
-            self._hold(_texts(sealed))
+            self._refuse_erased(_texts(sealed))
             return _put_back(rows, write, sealed, number)
 
     def answered(self, request: str) -> Version | None:
@@ -188,9 +188,8 @@ class SqlObjects(SqlBlobs):
             listed = references_to(rows, wanted, texts, ever=ever, most=most)
             numbers = sorted({one.sequence for one in listed})
             sources: dict[int, Version] = {}
-            for first in range(0, len(numbers), _AT_ONCE):
-                some = numbers[first : first + _AT_ONCE]
-                found = select_versions(rows, f"sequence IN ({', '.join('?' * len(some))})", some)
+            for some in batches(numbers):
+                found = select_versions(rows, f"sequence IN ({question_marks(some)})", some)
                 sources.update((version.sequence, version) for version in map(version_in, found))
         return tuple(Backlink(sources[one.sequence], one.path, one.reference) for one in listed)
 

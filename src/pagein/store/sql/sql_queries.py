@@ -9,7 +9,7 @@ from pagein.model.values import Value
 from pagein.model.writes import Query, key_of, prefix_key, suffix_key
 from pagein.store.sql.lookup_pairs import documents_with
 from pagein.store.sql.sql_lookups import is_stored, key_number
-from pagein.store.sql.sql_rows import Rows, encode_text
+from pagein.store.sql.sql_rows import Rows, encode_text, question_marks
 from pagein.store.sql.sqlite_schema import TEXT_NAMES
 
 # Keys are ASCII without DEL, so DEL ends the range of keys with a common prefix.
@@ -43,7 +43,7 @@ def conditions(rows: Rows, query: Query) -> tuple[str, tuple[object, ...]]:
     texts: list[str] = ["1 = 1"]
     values: list[object] = []
     if query.types:
-        texts.append(f"document.type IN ({', '.join('?' * len(query.types))})")
+        texts.append(f"document.type IN ({question_marks(query.types)})")
         values += [encode_text(one) for one in sorted(query.types)]
     if query.where:
         documents = set.intersection(*(documents_with_key(rows, *one) for one in query.where.items()))

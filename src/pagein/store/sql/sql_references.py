@@ -28,14 +28,13 @@ from pagein.store.sql.packed_references import (
 from pagein.store.sql.pinned_texts import BEFORE, BEHIND, PIN, pin_texts, pinned_hashes
 from pagein.store.sql.sql_blobs import load_blob, raw
 from pagein.store.sql.sql_bundles import free_pins
-from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, batches, decode_text, encode_text, question_marks
 from pagein.store.sql.sql_versions import select_versions, version_in
 from pagein.store.sql.target_keys import target_key
 
 _BEHIND_SLASH: Final = "0"
 """The character behind the slash, which ends the range of places below a field."""
 _MARK: Final = "\1"
-_AT_ONCE: Final = 500
 _OF_DOCUMENTS: Final = "FROM version JOIN document ON document.number = version.document WHERE"
 
 
@@ -130,15 +129,14 @@ def store_in_full(rows: Rows, documents: Sequence[int] | None = None) -> None:
         unpack_all_references(rows)
         _fill(rows, rows.execute(query).fetchall())
         return
-    for first in range(0, len(documents), _AT_ONCE):
-        some = documents[first : first + _AT_ONCE]
-        meant = ", ".join("?" * len(some))
+    for some in batches(documents):
+        meant = question_marks(some)
         sequences = rows.execute(f"SELECT sequence FROM version WHERE document IN ({meant})", some).fetchall()  # noqa: S608 -- question marks
         free_pins(rows, {int(sequence) for (sequence,) in sequences})
         ids = rows.execute(f"SELECT id FROM document WHERE number IN ({meant})", some).fetchall()  # noqa: S608 -- question marks
         keys = [target_key(text) for (text,) in ids]
         unpack_references(rows, packed_referrers(rows, keys))
-        wanted = f"{query} AND target IN ({', '.join('?' * len(keys))})"
+        wanted = f"{query} AND target IN ({question_marks(keys)})"
         _fill(rows, rows.execute(wanted, keys).fetchall() if keys else ())
 
 

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from pagein.errors import DamagedBlob
 from pagein.model.writes import keys_of
@@ -13,10 +12,8 @@ from pagein.store.sql.sql_answers import drop_answers
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_objects import put_head
 from pagein.store.sql.sql_references import put_links_again, store_in_full
-from pagein.store.sql.sql_rows import Rows
+from pagein.store.sql.sql_rows import Rows, batches, question_marks
 from pagein.store.sql.sql_versions import select_versions, version_in
-
-_AT_ONCE: Final = 500
 
 
 def drop_documents(rows: Rows, numbers: Sequence[int]) -> None:
@@ -24,9 +21,8 @@ def drop_documents(rows: Rows, numbers: Sequence[int]) -> None:
     drop_references(rows, numbers)
     store_in_full(rows, numbers)
     dropped: list[int] = []
-    for first in range(0, len(numbers), _AT_ONCE):
-        some = numbers[first : first + _AT_ONCE]
-        meant = ", ".join("?" * len(some))
+    for some in batches(numbers):
+        meant = question_marks(some)
         _drop_keys(rows, some)
         query = f"SELECT sequence FROM version WHERE document IN ({meant})"  # noqa: S608 -- question marks
         sequences = [int(sequence) for (sequence,) in rows.execute(query, some).fetchall()]
@@ -56,7 +52,7 @@ def drop_versions(rows: Rows, document: int, sequences: Sequence[int]) -> None:
 
 def _drop_keys(rows: Rows, documents: Sequence[int]) -> None:
     """Delete the lookup keys of objects. The keys of an unreadable version stay behind: they are verified when they are found."""
-    meant = ", ".join("?" * len(documents))
+    meant = question_marks(documents)
     rows.execute(f"DELETE FROM lookup_text WHERE document IN ({meant})", documents)  # noqa: S608 -- question marks
     query = f"SELECT sequence, document FROM version JOIN document ON sequence = head WHERE document IN ({meant})"  # noqa: S608 -- question marks
     numbers: dict[int, int] = dict(rows.execute(query, documents).fetchall())

@@ -5,11 +5,14 @@ SQLite, NUL too in PostgreSQL) are stored escaped: `encode_text` and `decode_tex
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 Row = tuple[Any, ...]
+_Value = TypeVar("_Value")
+_AT_ONCE: Final = 500
+"""Most values that are given to one statement."""
 _AWKWARD: Final = re.compile("[\\\\\0\ud800-\udfff]")
 _ESCAPED: Final = re.compile(r"\\(\\|u[0-9a-f]{4})")
 
@@ -75,6 +78,16 @@ def plain(text: str) -> str:
 def plain_names(names: Iterable[str]) -> list[str]:
     """Escape each of these names as `plain` does."""
     return [plain(name) for name in names]
+
+
+def batches(values: Sequence[_Value]) -> Iterator[Sequence[_Value]]:
+    """Yield the values in portions for one statement each, in their order."""
+    return (values[first : first + _AT_ONCE] for first in range(0, len(values), _AT_ONCE))
+
+
+def question_marks(values: Collection[object]) -> str:
+    """Return the placeholders for a list of values in a statement: `?, ?, ...`, for `IN (...)`."""
+    return ", ".join("?" * len(values))
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from pagein.model.versions import Version, Writer
 from pagein.store.sql.packed_records import CONTENT, RECORDS, full_record, shorten_record, unpack_record
 from pagein.store.sql.record_hashes import HASH_MARK, blobs_behind, shorten_hashes, with_hashes
 from pagein.store.sql.short_names import session_number
-from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, batches, decode_text, encode_text, question_marks
 from pagein.store.sql.sql_segments import join_texts
 
 SESSION: Final = (
@@ -120,9 +120,8 @@ def _is_stored(rows: Rows, sequence: int) -> bool:
 def _contents(rows: Rows, sequences: Sequence[int]) -> dict[int, bytes]:
     """Return the hashes of the contents of versions that have one."""
     found: dict[int, bytes] = {}
-    for first in range(0, len(sequences), _AT_ONCE):
-        some = sequences[first : first + _AT_ONCE]
-        query = f"SELECT sequence, content_hash FROM version WHERE content_hash IS NOT NULL AND sequence IN ({', '.join('?' * len(some))})"  # noqa: S608 -- question marks
+    for some in batches(sequences):
+        query = f"SELECT sequence, content_hash FROM version WHERE content_hash IS NOT NULL AND sequence IN ({question_marks(some)})"  # noqa: S608 -- question marks
         found.update((int(sequence), bytes(content)) for sequence, content in rows.execute(query, some).fetchall())
     return found
 

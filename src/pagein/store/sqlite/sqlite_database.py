@@ -128,9 +128,8 @@ class SqliteDatabase:
     def close(self) -> None:
         """Close the file. Later uses raise StoreError."""
         if not self._queue.acquire():
-            self._closed = (
-                True  # a hanging thread still uses the connection, so it stays open until the end of the process
-            )
+            # a hanging thread still uses the connection, so it stays open until the end of the process
+            self._closed = True
             return
         try:
             self._closed = True

@@ -87,7 +87,9 @@ def _entries_before_bridges(entries: Iterable[Entry]) -> list[Entry]:
 def _check_session(checked: CheckRun, broken: JournalDamage, entries: list[Entry]) -> None:
     session = broken.session
     where = f"session {session.name!r}"
-    if (session.leaf is not None or entries or broken.unreadable or broken.holes) and _stand(session, entries) is None:
+    if (session.leaf is not None or entries or broken.unreadable or broken.holes) and _leaf_among(
+        session, entries
+    ) is None:
         broken.stands_nowhere = True
         checked.report.add("session", where, f"stands at {session.leaf!r}, which is not there")
     away: set[str] = set()
@@ -150,9 +152,9 @@ def _recall_fault(checked: CheckRun, object_id: str, content: ContentHash) -> st
 
 def leaf_of(store: JournalStore, session: KeptSession) -> EntryId | None:
     """Return the id of a session's leaf, or None if the leaf is missing."""
-    return _stand(session, (entry for entry in store.entries(session.name) if isinstance(entry, Entry)))
+    return _leaf_among(session, (entry for entry in store.entries(session.name) if isinstance(entry, Entry)))
 
 
-def _stand(session: KeptSession, entries: Iterable[Entry]) -> EntryId | None:
+def _leaf_among(session: KeptSession, entries: Iterable[Entry]) -> EntryId | None:
     # databases store some ids only in the form of `plain`
     return next((entry.id for entry in entries if session.leaf in (entry.id, plain(entry.id))), None)

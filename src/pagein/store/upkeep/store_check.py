@@ -38,6 +38,8 @@ Audit: TypeAlias = Callable[[Sequence[Entry]], Sequence[str]]
 Tick: TypeAlias = Callable[[str], object]
 _FURTHEST: Final = 40
 """Range of the search for a readable version after a damaged version, in powers of two."""
+_PAGE: Final = 200
+"""Versions that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +189,13 @@ def _check_versions(checked: CheckRun) -> None:
         _check_newest(checked, object_id, last)
 
 
-def _versions(checked: CheckRun, page: int = 200) -> Iterator[Version]:
+def _versions(checked: CheckRun) -> Iterator[Version]:
     """Yield every readable version.
 
     A damaged version spoils its whole page, so that page is read version by version, up to the next readable version.
     If there is none, the rest cannot be checked.
     """
-    after, size, readable = 0, page, 0
+    after, size, readable = 0, _PAGE, 0
     while True:
         try:
             versions = checked.store.log(after, size)
@@ -210,7 +212,7 @@ def _versions(checked: CheckRun, page: int = 200) -> Iterator[Version]:
         if not versions:
             return
         yield from versions
-        after, size = versions[-1].sequence, page
+        after, size = versions[-1].sequence, _PAGE
 
 
 def _readable_behind(checked: CheckRun, after: int) -> int:

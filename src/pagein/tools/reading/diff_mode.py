@@ -142,7 +142,7 @@ def _answer(
 def _base(call: ReadCall, named: NamedFile) -> Side:
     against = call.asked.against
     if against == "WORKTREE":
-        return _on_disk(call, named, "the working tree")
+        return _working_tree(call, named)
     if against.startswith("snapshot:"):
         return _stored(call, against.partition(":")[2], named)
     try:
@@ -181,13 +181,15 @@ def _stored(call: ReadCall, name: str, named: NamedFile) -> Side:
 def _present(call: ReadCall, named: NamedFile, old: Side) -> Side:
     if call.asked.content is not None:
         return Side(call.asked.content.encode("utf-8", "replace"), named.shown, old.mode, "the proposed text")
-    side = _on_disk(call, named, "the working tree")
+    side = _working_tree(call, named)
     if side.content is not None and old.mixes_ends:
         return replace(side, content=side.content.replace(b"\r\n", b"\n"))
     return side
 
 
-def _on_disk(call: ReadCall, named: NamedFile, state: str) -> Side:
+def _working_tree(call: ReadCall, named: NamedFile) -> Side:
+    """Return the file on the disk. Raises ReadRefusal."""
+    state = "the working tree"
     if named.state.name == "missing":
         return Side(None, named.shown, 0, state)
     check_state(named)

@@ -83,9 +83,8 @@ def shorten_lines(document: Document, given: str, lines: tuple[int, int], most: 
     """Return the text of lines of a file, cut to a number of lines and of characters, with the host's notices."""
     first, last = lines
     every = document.lines
-    wanted = every.begun(
-        first - 1, min(last, first + most), room
-    )  # one more than may be shown, but not a large file's rest
+    # one more than may be shown, but not a large file's rest
+    wanted = every.begun(first - 1, min(last, first + most), room)
     fits = len(wanted)
     if fits > most or last < len(every) or count_fitting(wanted, room) < fits:
         fits = min(most, count_fitting(wanted[:most], room - NOTICE_ROOM))

@@ -12,6 +12,7 @@ from pagein.model.spans import Spans
 from pagein.policy.guards.judgement import ReadAsk, ReadVerdict, complete, search_call
 from pagein.policy.reads.fitting_lines import size_of
 from pagein.policy.recall.line_search import LineMatch, match_lines
+from pagein.policy.recall.pattern_search import Pattern
 from pagein.tools.reading.mode_answers import (
     MOST_RESULTS,
     AnswerRoom,
@@ -76,12 +77,7 @@ def read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
     asked = call.asked
     text = open_text(call, named, read_text(call.session, named, call.signal))
     pattern = pattern_of(call)
-    every = list(islice(match_lines(pattern, text.document.text), _MOST_PLACES))
-    start = (asked.offset or 1) - 1
-    if not every:
-        raise nothing_found(call, pattern, named.shown, search_call((asked.pattern or "")[:80]))
-    if start >= len(every):
-        raise behind_the_last(call, named.shown, len(every))
+    every, start = _matches(call, text, pattern), (asked.offset or 1) - 1
     wished = _CONTEXT if asked.context_lines is None else asked.context_lines
     total = len(text.lines)
     rest = _windows(every[start : start + (asked.limit or MOST_RESULTS)], wished, total)
@@ -101,20 +97,13 @@ def read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
     cut = results_cut(call, room, is_more=found.end < len(every))
     if found.lines != _windows(chosen, wished, total):
         cut.add("context")
-    more: dict[str, Any] = {"total_lines": total, "matches": len(every)}
-    if pattern.notice is not None:
-        more["notice"] = pattern.notice
     verdict = complete(verdict, cut)
     if not asked.tells_places_only:
         fitting = _fitting(text, found, context, room, verdict)
         if fitting != found:
             found = fitting
             cut.add("chars")
-    more["hits"] = [
-        {"file": named.shown, "line": one.first, "end_line": one.last, "column": one.column} for one in found.chosen
-    ]
-    if found.end < len(every):
-        more["next_offset"] = found.end + 1
+    more = _details(text, found, pattern)
     title = found.title(named.shown, total)
     if asked.tells_places_only:
         said = title if len(title) <= room.chars else found.title(named.shown, total, is_short=True)
@@ -124,6 +113,29 @@ def read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
     head = head_text(verdict, title, room)
     first, column = found.chosen[0].first, found.chosen[0].column
     return show_lines(call, text, LinesDraft(found.lines, first, head, verdict, room, cut, more, column))
+
+
+def _matches(call: ReadCall, text: OpenText, pattern: Pattern) -> Sequence[LineMatch]:
+    """Return the first matches in the file. Raises ReadRefusal without any, and for an offset behind the last."""
+    found = list(islice(match_lines(pattern, text.document.text), _MOST_PLACES))
+    if not found:
+        raise nothing_found(call, pattern, text.named.shown, search_call((call.asked.pattern or "")[:80]))
+    if (call.asked.offset or 1) > len(found):
+        raise behind_the_last(call, text.named.shown, len(found))
+    return found
+
+
+def _details(text: OpenText, found: Places, pattern: Pattern) -> dict[str, Any]:
+    """Return the fields of the answer for `meta`."""
+    shown = text.named.shown
+    hits = [{"file": shown, "line": one.first, "end_line": one.last, "column": one.column} for one in found.chosen]
+    return {
+        "total_lines": len(text.lines),
+        "matches": len(found.every),
+        **({} if pattern.notice is None else {"notice": pattern.notice}),
+        "hits": hits,
+        **({"next_offset": found.end + 1} if found.end < len(found.every) else {}),
+    }
 
 
 def _fitting(text: OpenText, found: Places, context: int, room: AnswerRoom, verdict: ReadVerdict) -> Places:

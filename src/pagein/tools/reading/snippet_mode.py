@@ -15,7 +15,7 @@ from pagein.policy.guards.judgement import Cut, ReadAsk, complete
 from pagein.policy.reads.fitting_lines import NOTICE_ROOM, count_fitting
 from pagein.tools.reading.file_places import read_places
 from pagein.tools.reading.folder_places import read_folder
-from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall, head_text, open_text, served_facts
+from pagein.tools.reading.mode_answers import ModeAnswer, OpenText, ReadCall, head_text, open_text, served_facts
 from pagein.tools.reading.read_problems import ReadRefusal, next_read
 from pagein.tools.reading.shown_lines import LinesDraft, show_lines
 from pagein.tools.reading.targets import find_target, read_text
@@ -29,11 +29,11 @@ def read_snippet(call: ReadCall) -> ModeAnswer:
     return read_folder(call, named) if named.state.name == "folder" else read_places(call, named)
 
 
-def _read_lines(call: ReadCall) -> ModeAnswer:
-    asked = call.asked
-    first, last = asked.start_line, asked.end_line
+def _requested_lines(call: ReadCall) -> tuple[OpenText, int, int]:
+    """Return the file with the first and last line asked for. Raises ReadRefusal, also for a first line behind the last."""
+    first, last = call.asked.start_line, call.asked.end_line
     limit = None if first is None else (last or first) - first + 1
-    named = find_target(call.session, asked.target, offset=first, limit=limit)
+    named = find_target(call.session, call.asked.target, offset=first, limit=limit)
     if named.located.offset is None:
         raise ReadRefusal(
             "INVALID_ARGS", "mode='snippet' needs 'start_line' or 'pattern'. Add one, or switch to mode='file'."
@@ -47,7 +47,13 @@ def _read_lines(call: ReadCall) -> ModeAnswer:
             f"Line {first} is beyond end of file ({total} lines total)",
             (next_read("file", named.shown, offset=max(1, total - 49)),),
         )
-    last = min(total, first + int(named.located.limit or 1) - 1)
+    return text, first, min(total, first + int(named.located.limit or 1) - 1)
+
+
+def _read_lines(call: ReadCall) -> ModeAnswer:
+    asked = call.asked
+    text, first, last = _requested_lines(call)
+    named, total = text.named, len(text.lines)
     wished = asked.context_lines or 0
     is_known = text.known.holds(max(1, first - wished), min(total, last + wished))
     ask = ReadAsk(

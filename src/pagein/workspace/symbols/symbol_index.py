@@ -29,6 +29,8 @@ Tell: TypeAlias = Callable[[int, int], object]
 """Told while files are looked at: how many were, and how many there are."""
 LARGEST_FILE: Final = 4 * 1024 * 1024
 """Bytes of the largest file that is parsed. Larger ones are mostly generated."""
+_SECONDS: Final = 30.0
+"""Longest time to parse a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,10 @@ class SymbolIndex:
         excluded: tuple[str, ...] = EXCLUDED,
         cache: SymbolCache | None = None,
         jobs: int = 0,
-        seconds: float = 30.0,
     ) -> None:
         check_grammars()
         self.tree = FileTree(folder, excluded)
-        self._crew = ParserCrew(jobs, seconds)
+        self._crew = ParserCrew(jobs, _SECONDS)
         self._shelf = SymbolShelf(cache)
         self._lock = threading.Lock()
         self._known: dict[str, KnownFile] | None = None

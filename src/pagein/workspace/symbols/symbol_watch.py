@@ -17,13 +17,10 @@ _UNWATCHED: Final = 15.0
 
 
 class SymbolWatch:
-    """Keeps an index up to date until `stop`. `start` and `stop` are called once each.
+    """Keeps an index up to date until `stop`. `start` and `stop` are called once each."""
 
-    anew: seconds between complete looks
-    """
-
-    def __init__(self, index: SymbolIndex, *, anew: float = _ANEW) -> None:
-        self._index, self._anew = index, anew
+    def __init__(self, index: SymbolIndex) -> None:
+        self._index = index
         self._stopped = threading.Event()
         self._armed = threading.Event()
         self._thread: threading.Thread | None = None
@@ -52,13 +49,13 @@ class SymbolWatch:
                 return
             except (OSError, RuntimeError) as problem:
                 self.trouble = problem
-                self._stopped.wait(min(self._anew, _UNWATCHED))
+                self._stopped.wait(min(_ANEW, _UNWATCHED))
 
     def _watch(self) -> None:
         looked: float | None = None
         for paths in folder_events(self._index.tree.root, self._stopped):
             now = time.monotonic()
-            if looked is None or now - looked >= self._anew:
+            if looked is None or now - looked >= _ANEW:
                 self._index.refresh(self._stopped)
                 looked = now
                 self._armed.set()
