@@ -570,7 +570,7 @@ def settings() -> str:
 def _key(key: Key) -> str:
     default = (
         ""
-        if key.default in (None, ())
+        if key.default in (None, (), "")
         else f"`{str(key.default).lower() if key.default in (True, False) and isinstance(key.default, bool) else key.default}`"
     )
     return f"| `{key.name}` | `{key.variable}` | {key.takes} | {default} | {key.says}{' *Yours.*' if key.own else ''} |"
