@@ -160,6 +160,11 @@ def test_objects_come_in_pages(run: Run) -> None:
     assert pathed["next"] is not None
 
 
+def test_no_object_is_older_than_the_first(run: Run) -> None:
+    assert run("objects", "--before", "0").exit_code == 2
+    assert answer(run("objects", "--before", "1", "--json"))["objects"] == []
+
+
 # --- history ---
 
 
@@ -390,4 +395,12 @@ def test_a_search_in_an_object_takes_every_name_that_show_takes(run: Run) -> Non
         found = [answer(run("search", pattern, "--in", name, "--json"))["hits"] for name in names]
         assert found[0]
         assert all(one == found[0] for one in found)
-    assert answer(run("search", "needle", "--in", "bogus", "--json"))["hits"] == []
+
+
+@pytest.mark.parametrize("option", ["--in", "--chat"])
+@pytest.mark.parametrize("name", ["bogus", "pg-00000000-00000000", "01"])
+def test_a_search_in_what_the_store_does_not_have_is_refused(run: Run, option: str, name: str) -> None:
+    refused = run("search", "needle", option, name).exception
+    assert isinstance(refused, PageinError)
+    assert f"no object has the id or nickname '{name}'" in str(refused)
+    assert ("a beginning needs 4 characters or more" in str(refused)) == (len(name) < 4)

@@ -1,20 +1,23 @@
 """Cache lifetimes and keep-alive requests over HTTP: a session with pauses, through the gateway, at providers that keep what they document and at others."""
 
 import json
+import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from pagein import wiring
 from pagein.engine.engine import Settings
+from pagein.gateway.settings import GatewaySettings
 from pagein.model.cache_notes import CacheVerdictNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust
 from pagein.policy.economics.savings_reserve import RESERVE, Exposure, SessionRequest
-from pagein.providers.tokens.counters import ratio_counter
+from pagein.providers.tokens.counters import RatioCounter, ratio_counter
 from pagein.simulator.provider_settings import CacheKind, ProviderSettings
 from pagein.simulator.provider_thread import SimulatedProvider
 from pagein.testing.recorded_drive import Drive
@@ -122,6 +125,30 @@ def test_a_keep_alive_request_pays_and_proves_itself(tmp_path: Path) -> None:
     assert added > 0
     assert through < min(without, 0.9 * direct)
     assert trust(tmp_path / "with") == CacheTrust("holds", "holds")
+
+
+@dataclass
+class RestingCounter:
+    """A counter that once rests for longer than a gateway waits for a decision, as a machine without time does."""
+
+    counted: RatioCounter = field(default_factory=lambda: ratio_counter(MODEL))
+    is_rested: bool = False
+
+    def count(self, text: str, kind: Literal["result", "said", "user", "system"] = "result") -> float:
+        if not self.is_rested:
+            self.is_rested = True
+            time.sleep(GatewaySettings().budget + 0.1)
+        return self.counted.count(text, kind)
+
+
+def test_a_slow_machine_changes_no_decision_of_a_driven_session(tmp_path: Path) -> None:
+    clock, counter = SetClock(), RestingCounter()
+    drive = Drive(list(worked(0, long=False)), "anthropic", MODEL)
+    terms = GatewayTerms(clock, Settings(), counter)
+    with drive.provider(clock) as provider, gateway_at(provider.url, tmp_path, terms) as address:
+        warned = [one.warning for one in drive.through(address, clock) if one.warning]
+    assert counter.is_rested
+    assert not warned
 
 
 @pytest.mark.parametrize("cache", ["unrefreshed", "short-hour"])

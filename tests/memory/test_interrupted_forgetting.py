@@ -23,7 +23,7 @@ from pagein.testing.store_soundness import faults_of
 from pagein.upkeep import check_store, reindex
 from pagein.wiring import layers_of
 
-STEPS = 250
+STEPS = 120
 FORGET = """import sys; from pathlib import Path; from pagein import erasure, wiring
 store = wiring.open_for_forgetting(Path(sys.argv[1]), workspace=Path(sys.argv[1]).parent)
 erasure.forget_texts(store, sys.argv[2:], Path(sys.argv[1]), Path(sys.argv[1] + ".log"), lambda told: print(told, flush=True))"""

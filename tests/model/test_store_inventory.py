@@ -24,8 +24,8 @@ def test_a_session_is_named_or_abbreviated(told: str, meant: str) -> None:
     ("told", "said"),
     [
         ("3f2a", "may be one of several sessions: '3f2a0000-1111', '3f2a9c1e-7b40'"),
-        ("fi", "there is no session 'fi' in this store; nearest are 'fix'"),
-        ("3f2", "there is no session '3f2'"),
+        ("fi", "there is no session 'fi' in this store; a beginning needs 4 characters or more; nearest are 'fix'"),
+        ("fixing", "there is no session 'fixing' in this store; nearest are 'fix'"),
         ("", "there is no session ''"),
     ],
 )

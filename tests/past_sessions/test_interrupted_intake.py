@@ -17,7 +17,7 @@ from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.store_soundness import faults_of
 
 SESSIONS = 6
-TURNS = 300
+TURNS = 150
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_a_part_of_a_session_is_completed(recorded: Path, place: Path, monkeypat
         pass
 
     kept = SqliteStore.append
-    left = [3]
+    left = [1]
 
     def append(self: SqliteStore, session: str, some: list[object]) -> int:
         left[0] -= 1

@@ -75,7 +75,7 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
     ] = 50,
     before: Annotated[
         int | None,
-        typer.Option("--before", metavar="SEQUENCE", min=0, max=_MOST, help="The next page: objects older than this."),
+        typer.Option("--before", metavar="SEQUENCE", min=1, max=_MOST, help="The next page: objects older than this."),
     ] = None,
     workspace: GivenWorkspace = None,
     store: Store = None,

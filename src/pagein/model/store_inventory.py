@@ -76,6 +76,8 @@ def session_name(told: str, names: Collection[str]) -> str:
         listed = ", ".join(map(repr, found[:_MOST])) + ("" if len(found) <= _MOST else ", and more")
         raise BadInput(f"{told[:80]!r} may be one of several sessions: {listed}; give more of the name")
     near = ", ".join(map(repr, get_close_matches(told, there, cutoff=0.0)))
+    short = f"a beginning needs {_SHORTEST} characters or more; " if len(told) < _SHORTEST else ""
     raise BadInput(
-        f"there is no session {told[:80]!r} in this store; " + (f"nearest are {near}" if near else "it holds none")
+        f"there is no session {told[:80]!r} in this store; "
+        + (f"{short}nearest are {near}" if near else "it holds none")
     )

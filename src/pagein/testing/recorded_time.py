@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pagein import wiring
 from pagein.engine.engine import Settings
@@ -19,6 +20,9 @@ from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 from pagein.model.cache_notes import CacheVerdictNote
 from pagein.ports import TokenCounter
+
+_BUDGET: Final = 3600.0
+"""Seconds for a decision, by the machine's clock: so long that a slow machine changes no figure of a driven session."""
 
 
 class SetClock:
@@ -117,7 +121,8 @@ def gateway_at(address: str, folder: Path, terms: GatewayTerms) -> Iterator[str]
     if terms.saved:
         engine.evidence.add_savings(terms.saved, 0.0)
     parts = GatewayParts(EngineCurator(engine), None, Switch(folder / "off", {}), silent, terms.clock)
-    gateway = Gateway(GatewaySettings(anthropic=address, openai=address, port=0, keep_alive=terms.keep_alive), parts)
+    settings = GatewaySettings(anthropic=address, openai=address, port=0, budget=_BUDGET, keep_alive=terms.keep_alive)
+    gateway = Gateway(settings, parts)
     loop = asyncio.new_event_loop()
     terms.clock.loop, terms.clock.settle = loop, gateway.settle
     thread = threading.Thread(target=loop.run_forever, name="gateway", daemon=True)

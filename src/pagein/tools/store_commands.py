@@ -3,10 +3,11 @@
 The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/reference/answers.md. Times are seconds since 1970.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from pagein.engine.recall.named_objects import (
     SESSIONS,
@@ -19,10 +20,11 @@ from pagein.engine.recall.named_objects import (
     version_of_object,
 )
 from pagein.engine.recall.stored_chats import TurnPlace, TurnPlaces, turn_in
-from pagein.errors import BadInput, NotRecallable
+from pagein.errors import BadInput, BadName, NotRecallable
 from pagein.model.links import Backlink
 from pagein.model.names import ContentHash
 from pagein.model.object_types import TYPES
+from pagein.model.objects import ObjectId
 from pagein.model.references import Reference, reference_to_fields
 from pagein.model.search_query import Hit, Results, Search
 from pagein.model.values import Fields, Value
@@ -30,11 +32,15 @@ from pagein.model.version_hash import metadata_view
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.policy.recall.path_filter import path_matches
-from pagein.ports import ObjectStore
+from pagein.ports import BlobStore, ObjectStore
 
 Answer: TypeAlias = dict[str, Any]
 _PAGE: Final = 200
 _NAMED: Final = 3
+
+
+class NamedStore(ObjectStore, BlobStore, Protocol):
+    """A store with versioned and evicted objects."""
 
 
 def objects(store: ObjectStore, query: Query, path: str | None = None, session: str | None = None) -> Answer:
@@ -90,6 +96,8 @@ def _by_time(store: ObjectStore, query: Query, size: int) -> Iterator[Version]:
     last: tuple[float, int] | None = None
     until = query.until
     if query.before is not None:
+        if query.before < 1:
+            return  # nothing is older than the first version
         for version in store.log(query.before - 1, 1):
             last = version.at, query.before
             until = version.at if until is None else min(until, version.at)
@@ -110,12 +118,18 @@ def _lies_at(version: Version, path: str) -> bool:
     return isinstance(where, str) and path_matches(path, where)
 
 
-def id_named(store: ObjectStore, name: str, paths: Paths = as_given) -> str:
-    """Return the id of the object with a name or an abbreviation; the name itself if no object has it. Raises BadInput for several."""
+def id_named(store: NamedStore, name: str, paths: Paths = as_given) -> str:
+    """Return the id of the object, or of the evicted or ingested text, with a name or an abbreviation.
+
+    Raises BadInput for several, and NotRecallable for an unknown name.
+    """
     try:
         return find_object(store, name, paths).id
     except NotRecallable:
-        return name
+        with contextlib.suppress(BadName):
+            if store.find(ObjectId.parse(name)) is not None:
+                return name
+        raise
 
 
 def search(search_: Callable[[Search], Results], asked: Search) -> Answer:

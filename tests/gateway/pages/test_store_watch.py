@@ -122,7 +122,7 @@ def until_told(url: str, word: str) -> None:
 
 def test_that_a_store_takes_no_writes_is_told_until_it_takes_them_again(tmp_path: Path) -> None:
     worked(tmp_path, 4)
-    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path, PAGEIN_BUDGET="3") as (url, _):
         assert run(asked(url, conversation(4))) == (200, "")
         lock = sqlite3.connect(tmp_path / "s.pagein", isolation_level=None)
         lock.execute("BEGIN IMMEDIATE")

@@ -103,9 +103,10 @@ def find_object(store: ObjectStore, name: str, paths: Paths = as_given) -> Versi
             return _only(name, found)
     if not store.log(0, 1):
         raise NotRecallable(f"no object has the id or nickname {name[:80]!r}: the store is empty; {HOW_TO_FILL}")
+    short = f"a beginning needs {_SHORTEST} characters or more; " if len(name) < _SHORTEST else ""
     raise NotRecallable(
         f"no object has the id or nickname {name[:80]!r}, and no session and no file of the store is named so; "
-        "`pagein objects` and `pagein sessions` list what there is"
+        f"{short}`pagein objects` and `pagein sessions` list what there is"
     )
 
 

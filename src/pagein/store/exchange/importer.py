@@ -22,15 +22,15 @@ from pagein.model.entries import Entry, is_bridge
 from pagein.model.json_text import encode_json
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
-from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.version_hash import SealedDraft, decode_content, object_hash_of, value_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Write, WriteRefusal
 from pagein.ports import WholeStore
 from pagein.store.exchange.export_redaction import hashes_of_excluded, may_show_withheld
 from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, record_kind
-from pagein.store.exchange.import_bounds import chars_of, count, following_request, moment, record, text
+from pagein.store.exchange.import_bounds import count, following_request, moment, record, text
 from pagein.store.exchange.import_key import ImportKey
+from pagein.store.exchange.import_objects import ImportObjects
 from pagein.store.exchange.import_state import NO_EXPORT, ImportedSession, ImportReport, KnownHistory
 
 _BATCH: Final = 500
@@ -86,6 +86,7 @@ class _ImportReader:
         self._names = {one.name for one in store.sessions()}
         self._digest = hashlib.sha256()
         self._key = ImportKey(store, self.done)
+        self._objects = ImportObjects(store, self._look, self._content)
         self.begun = False
         self._records: Mapping[str, Record] = {
             "key": self._key.take,
@@ -134,10 +135,12 @@ class _ImportReader:
         self._put_waiting()
         self._close_session()
         # stored before the journal showed that it must be withheld; content needed by other records stays
-        hidden = self._left_behind & self._fresh - self._needed
-        if hidden:
-            self.done.withheld += len(hidden)
-            self._store.drop_blobs(sorted(hidden))
+        unneeded = self._fresh - self._needed
+        hidden = self._left_behind & unneeded
+        self.done.withheld += len(hidden)
+        if left := hidden | self._objects.left_behind & unneeded:
+            self._store.drop_blobs(sorted(left))
+            self._count_added("blob", -len(left))
         self._key.bury()
 
     def _begin(self, fields: Fields) -> None:
@@ -317,28 +320,9 @@ class _ImportReader:
         return Write(request, draft, at, writer=version.writer)
 
     def _object(self, fields: Fields) -> None:
-        stored = StoredObject(
-            ObjectId.parse(text(fields["id"])),
-            ContentHash.parse(text(fields["content"])),
-            text(fields["kind"]),
-            text(fields["workspace"]),
-            Origin(text(fields["session"]), text(fields["call_id"])),
-            text(fields["description"]),
-            count(fields["tokens"], "tokens"),
-            count(fields["chars"], "chars"),
-        )
-        self._once("object", str(stored.id))
-        content = self._content(stored.content)
-        self._put_waiting()
-        if (chars := chars_of(content)) not in (None, stored.chars):
-            raise BadInput(f"the content has {chars} characters, and not {stored.chars}")
-        found = self._store.find(stored.id)
-        if found is None:
+        self._once("object", text(fields["id"]))
+        if self._objects.take(fields):
             self._count_added("object")
-        elif (found.content, found.workspace, found.kind) == (stored.content, stored.workspace, stored.kind):
-            return
-        if self._store.put_objects([(stored, content)]):
-            raise BadInput(f"the id {stored.id} means something else here")
 
     def _session(self, fields: Fields) -> None:
         name, leaf = text(fields["name"]), None if fields["leaf"] is None else text(fields["leaf"])
@@ -372,7 +356,7 @@ class _ImportReader:
         if entry.id not in self._journal.known and not (is_bridge(entry) and entry.id in self._journal.bridged):
             self.done.withheld += kept is not entry
             self._count_added("entry")
-            self._journal.waiting.append((place, kept))
+            self._journal.waiting.append((place, self._objects.entry(kept)))
         if len(self._journal.waiting) >= _BATCH:
             self._keep_waiting(self._journal)
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.names import ContentHash
-from pagein.model.objects import ObjectId, Origin, StoredObject
+from pagein.model.objects import EXPIRED, ObjectId, Origin, StoredObject
 from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erased_texts import ErasedTexts
 from pagein.store.sql.blob_batches import load_blobs
@@ -138,11 +138,10 @@ class SqlBlobs:
         taken: set[ObjectId] = set()
         self._hold([content for _, content in objects])
         for stored, content in objects:
-            rows.execute(
-                f"INSERT INTO object({OBJECT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-                _record(stored),
-            )
-            first = _find_object(rows, stored.id)
+            first = _add_object(rows, stored)
+            if first is not None and first.kind == EXPIRED != stored.kind:
+                rows.execute("DELETE FROM object WHERE id = ?", (str(stored.id),))
+                first = _add_object(rows, stored)
             if first is None or (first.content, first.workspace) != (stored.content, plain(stored.workspace)):
                 taken.add(stored.id)
             else:
@@ -322,6 +321,14 @@ def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes 
 def _record(stored: StoredObject) -> tuple[object, ...]:
     texts = (stored.kind, stored.workspace, stored.origin.session, stored.origin.call_id, stored.description)
     return (str(stored.id), raw(stored.content), *map(plain, texts), stored.tokens, stored.chars)
+
+
+def _add_object(rows: Rows, stored: StoredObject) -> StoredObject | None:
+    """Store the record of an object unless its id is known. Return the record of the id."""
+    rows.execute(
+        f"INSERT INTO object({OBJECT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING", _record(stored)
+    )
+    return _find_object(rows, stored.id)
 
 
 def _find_object(rows: Rows, object_id: ObjectId) -> StoredObject | None:
