@@ -25,6 +25,7 @@ from pagein.model.store_inventory import JournalLine, session_name
 from pagein.model.text_removal import Retold
 from pagein.policy.privacy.erased_texts import ErasedTexts
 from pagein.policy.privacy.erasure import finder
+from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import DerivedLayer, Progress, WholeStore
 from pagein.store.exchange.export_files import replace_file, unpacked_lines
 from pagein.store.exchange.exporter import ExportReport, export
@@ -71,34 +72,40 @@ def _silent(_: str) -> None:
     """Ignore progress."""
 
 
-def export_to(store: WholeStore, target: str, tick: Tick = _silent) -> ExportReport:
+def export_to(
+    store: WholeStore, target: str, tick: Tick = _silent, patterns: tuple[str, ...] = EXCLUDED
+) -> ExportReport:
     """Write an export to a file, or to standard output for `-`. A name ending in .gz is compressed.
 
     Only the user can read the file. The file appears complete or not at all, and replaces an existing one, but no
     database, pipe or device. Raises BadInput, StoreError.
+
+    patterns: names of files whose content is left out, the setting `excluded` included
     """
     if target == STANDARD:
-        return export(store, sys.stdout.buffer.write, tick)
+        return export(store, sys.stdout.buffer.write, tick, patterns)
     with replace_file(Path(target)) as file:
         if not target.endswith(".gz"):
-            return export(store, file.write, tick)
+            return export(store, file.write, tick, patterns)
         # no file name and no time stamp: equal content gives an equal file
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-            return export(store, packed.write, tick)
+            return export(store, packed.write, tick, patterns)
 
 
-def export_rlm(store: WholeStore, root: Path, session: str) -> Path:
+def export_rlm(store: WholeStore, root: Path, session: str, patterns: tuple[str, ...] = EXCLUDED) -> Path:
     """Write a session's evicted results in the format of Pi-RLM, into a folder named after the session.
 
     Raises BadInput and StoreError.
     """
     session = session_name(session, {one.name for one in store.sessions()})
     folder = session_folder(root, session)
-    append(folder, records_of(store, session))
+    append(folder, records_of(store, session, patterns))
     return folder
 
 
-def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportReport:
+def import_from(
+    store: WholeStore, source: str, tick: Tick = _silent, patterns: tuple[str, ...] = EXCLUDED
+) -> ImportReport:
     """Import into the store from a file, from standard input for `-`, or from a folder.
 
     Accepted: an export, compressed or not; the folder or log of a Pi-RLM session; a damaged store file, from which
@@ -108,7 +115,7 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportR
 
     Raises BadInput, with nothing stored, and StoreError.
     """
-    done = _import(store, source, tick)
+    done = _import(store, source, tick, patterns)
 
     def tell(_place: int, _last: int) -> None:
         tick("journal")
@@ -117,23 +124,23 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportR
     return done
 
 
-def _import(store: WholeStore, source: str, tick: Tick) -> ImportReport:
+def _import(store: WholeStore, source: str, tick: Tick, patterns: tuple[str, ...]) -> ImportReport:
     folder = _rlm_folder(Path(source))
     if folder is not None:
-        return import_rlm(store, load_store(folder))
+        return import_rlm(store, load_store(folder), patterns)
     if source != STANDARD and _is_store(Path(source)):
-        return _import_store(store, Path(source), tick)
+        return _import_store(store, Path(source), tick, patterns)
     if source == STANDARD:
         lines = unpacked_lines(cast("io.BufferedReader", sys.stdin.buffer), "standard input")
-        return _import_export(store, lines, "standard input", tick)
+        return _import_export(store, lines, "standard input", tick, patterns)
     try:
         handle = os.open(source, os.O_RDONLY)
     except OSError as problem:
         raise BadInput(f"{source}: {problem.strerror}") from problem
     with os.fdopen(handle, "rb") as file:
         if source.endswith(SALVAGED):
-            return import_salvage(store, unpacked_lines(file, source), source)
-        return _import_export(store, unpacked_lines(file, source), source, tick)
+            return import_salvage(store, unpacked_lines(file, source), source, patterns)
+        return _import_export(store, unpacked_lines(file, source), source, tick, patterns)
 
 
 def check_store(store: WholeStore, tick: Tick = _silent) -> CheckReport:
@@ -351,7 +358,7 @@ def _is_store(path: Path) -> bool:
         return False
 
 
-def _import_store(store: WholeStore, path: Path, tick: Tick) -> ImportReport:
+def _import_store(store: WholeStore, path: Path, tick: Tick, patterns: tuple[str, ...]) -> ImportReport:
     """Import every readable record of a store's file, which may be damaged."""
     with tempfile.TemporaryDirectory(prefix="pagein-") as folder:
         made = Path(folder) / "one.pagein"
@@ -359,30 +366,32 @@ def _import_store(store: WholeStore, path: Path, tick: Tick) -> ImportReport:
         with contextlib.closing(SqliteUpkeep(made)) as found, tempfile.TemporaryFile() as file:
             report = _mend(found, tick)
             _report_missing(found, done, report)
-            exported = export(found, file.write, tick)
+            exported = export(found, file.write, tick, patterns)
             file.seek(0)
-            imported = _import_export(store, file, str(path), tick)
+            imported = _import_export(store, file, str(path), tick, patterns)
     imported.withheld += exported.withheld
     imported.lost += [f"{one.kind} {one.where}: {one.why}" for one in report.findings]
     return imported
 
 
-def _import_export(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick) -> ImportReport:
+def _import_export(
+    store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick, patterns: tuple[str, ...]
+) -> ImportReport:
     """Import an export, without texts erased from this store."""
     with store.exclusive():  # so that nothing is erased meanwhile
         buried = store.tombstones()
         if not buried:
-            return import_lines(store, lines, name, tick)
+            return import_lines(store, lines, name, tick, patterns)
     key = store.secret()
     finds = ErasedTexts(key, buried).finds
     with tempfile.TemporaryDirectory(prefix="pagein-") as folder, tempfile.TemporaryFile() as file:
         with contextlib.closing(SqliteUpkeep(Path(folder) / "one.pagein")) as whole:
-            first = import_lines(whole, lines, name)
+            first = import_lines(whole, lines, name, patterns=patterns)
             texts = sorted({one[found.start : found.end] for one in texts_of(whole) for found in finds(one)})
             told = whole.retell(key, finder(texts)) if texts else Retold()
-            export(whole, file.write)
+            export(whole, file.write, patterns=patterns)
         file.seek(0)
-        done = import_lines(store, file, name, tick)
+        done = import_lines(store, file, name, tick, patterns)
     done.withheld += first.withheld
     done.forgotten = told.count
     return done

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from pagein.cli.cli import main
+from pagein.model.entries import Entry, MessageEntry
+from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
 from pagein.testing.upkeep_contract import export_all, note_entry
@@ -286,3 +288,20 @@ def test_no_export_replaces_a_store(lived: LivedIn, tmp_path: Path, run: Run) ->
         assert refused.returncode == 2
         assert b"no export replaces one" in refused.stderr
     assert run("check").returncode == 0
+
+
+def test_an_export_and_an_import_leave_out_names_of_the_setting_excluded(
+    run: Run, lived: LivedIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteUpkeep(lived.store)
+    call = Message("assistant", (ToolCall("call", "Bash", '{"command":"cat my.secret"}'),))
+    result = Message("user", (ToolResult("call", "hunter2", "Bash"),))
+    store.append("mine", [Entry("1", None, MessageEntry(call)), Entry("2", "1", MessageEntry(result, (9,)))])
+    store.close()
+    assert run("export", "whole.jsonl").returncode == 0
+    monkeypatch.setenv("PAGEIN_EXCLUDED", "*.secret")
+    assert run("export", "all.jsonl").returncode == 0
+    assert b"hunter2" in (tmp_path / "whole.jsonl").read_bytes()
+    assert b"hunter2" not in (tmp_path / "all.jsonl").read_bytes()
+    assert run("import", "whole.jsonl", "--store", "new.pagein").returncode == 0
+    assert b"hunter2" not in lines_of(tmp_path / "new.pagein")

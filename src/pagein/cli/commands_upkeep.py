@@ -77,17 +77,19 @@ def export_(
     It contains no content of files that must not be stored. Other processes may use the store meanwhile.
     """
     from pagein import upkeep
+    from pagein.settings.sources import load_config
 
+    patterns = load_config(workspace).engine.excluded
     if pi_rlm is not None:
         with _open_store(store, workspace) as opened:
-            folder = upkeep.export_rlm(opened, Path(file), pi_rlm)
+            folder = upkeep.export_rlm(opened, Path(file), pi_rlm, patterns)
         if as_json:
             _print_json({"folder": str(folder)}, sys.stdout)
         elif not quiet:
             sys.stdout.write(_plain(f"written to {folder}") + "\n")
         return
     with _open_store(store, workspace) as opened, _progress("exporting", wanted=not quiet) as tick:
-        done = upkeep.export_to(opened, file, tick)
+        done = upkeep.export_to(opened, file, tick, patterns)
     answer = {"records": done.counts, "withheld": done.withheld, "lost": done.lost}
     out = sys.stderr if file == upkeep.STANDARD else sys.stdout
     if as_json:
@@ -122,9 +124,11 @@ def import_(
     Existing records stay, so a repeated import changes nothing. Contradicting records are refused.
     """
     from pagein import upkeep, wiring
+    from pagein.settings.sources import load_config
 
+    patterns = load_config(workspace).engine.excluded
     with wiring.open_for_import(store, workspace=workspace) as opened, _progress("importing", wanted=not quiet) as tick:
-        done = upkeep.import_from(opened, file, tick)
+        done = upkeep.import_from(opened, file, tick, patterns)
     if as_json:
         answer = {
             "records": done.counts,

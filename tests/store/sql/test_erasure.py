@@ -1,9 +1,11 @@
 """Taking texts out of the real stores, whatever they have lived through."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from tests.engine.log.test_withheld_requests import EAGER, WORK, Step, body
@@ -11,11 +13,14 @@ from tests.engine.log.test_withheld_requests import EAGER, WORK, Step, body
 from pagein import archive, erasure, wiring
 from pagein.engine.engine import Engine
 from pagein.errors import StoreError
-from pagein.policy.privacy.erasure import forms_of
+from pagein.model.entries import Entry, EpochEntry, MessageEntry, PagedOut
+from pagein.model.messages import Message, ToolCall
+from pagein.policy.privacy.erasure import SAYS_SO, forms_of
 from pagein.ports import ForgettingStore
 from pagein.store.search.sqlite_index import SUFFIX
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.blob_store import an_object
 from pagein.testing.lived_in_store import make_lived_in_store
 from pagein.upkeep import check_store
 
@@ -62,6 +67,32 @@ def test_a_text_is_taken_out_of_postgres(kept: PostgresUpkeep, tmp_path: Path) -
 def test_a_text_is_taken_out_of_sqlite(tmp_path: Path) -> None:
     with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
         went_on(store, tmp_path / "log")
+
+
+@pytest.mark.parametrize("part", ["arguments", "text"])
+@pytest.mark.parametrize("is_session", [True, False], ids=["with its session", "by its id"])
+def test_what_stands_for_an_erased_text_of_a_call_or_a_user_says_so(
+    tmp_path: Path, part: Literal["arguments", "text"], *, is_session: bool
+) -> None:
+    text = json.dumps({"content": SAID * 40})
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        evicted = an_object(store, text.encode())
+        stub = json.dumps({"content": f"[evicted: {evicted.id}]"})
+        paged = PagedOut("call-1", str(evicted.id), evicted.content, 9, evicted.chars, stub, 0, 0, part=part)
+        call = MessageEntry(Message("assistant", (ToolCall("call-1", "Write", text),)))
+        store.put_objects([(evicted, text.encode())])
+        store.append("session", [Entry("1", None, call), Entry("2", "1", EpochEntry(1, 0, (paged,)))])
+        assert check_store(store).findings == []
+        if is_session:
+            erasure.forget_session(store, "session", None, tmp_path / "log")
+        else:
+            erasure.forget_texts(store, erasure.texts_of(store, str(evicted.id)), None, tmp_path / "log")
+        assert holds(store, SAID) == []
+        assert check_store(store).findings == []
+        (body,) = (entry.body for entry in store.entries("session") if isinstance(entry, Entry) and entry.id == "2")
+        assert isinstance(body, EpochEntry)
+        assert SAYS_SO in body.paged[0].stub
+        assert part == "text" or isinstance(json.loads(body.paged[0].stub), dict)
 
 
 def test_every_text_of_a_used_store_can_be_forgotten(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,7 @@ def test_a_store_readable_by_others_is_made_private(path: Path, store: SqliteSto
     store.close()
     path.chmod(0o644)
     SqliteStore(path).put(b"more")
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert [file.stat().st_mode & 0o777 for file in path.parent.iterdir()] == [0o600] * 3
 
 
 def test_an_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
@@ -127,6 +128,19 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path: Path) -> Non
     with pytest.raises(StoreError, match=r"notes\.txt is not a database; choose another path"):
         SqliteStore(notes).put(b"body")
     assert (notes.read_text(), notes.stat().st_mode & 0o777) == ("not a store", 0o644)
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_the_database_of_another_program_is_refused_and_left_alone(tmp_path: Path, mode: str) -> None:
+    other = tmp_path / "app.db"
+    with closing(sqlite3.connect(other)) as app:
+        app.execute(f"PRAGMA journal_mode={mode}")
+        app.execute("CREATE TABLE user (name)")
+    other.chmod(0o664)
+    before = other.read_bytes()
+    with pytest.raises(StoreError, match=r"app\.db is a SQLite file, but not a store of pagein"):
+        SqliteStore(other).put(b"body")
+    assert (other.read_bytes(), other.stat().st_mode & 0o777) == (before, 0o664)
 
 
 def test_another_process_finds_what_was_stored(store: SqliteStore, path: Path) -> None:

@@ -186,8 +186,8 @@ class EntryRedaction:
             return paged
         said = f"[pagein: {paged.object_id} | {paged.tokens:,} tokens | {SAYS_SO}]"
         content = self._content(paged.content)
-        if paged.part != "result":
-            said = "{}"
+        if paged.part == "arguments":
+            said = json.dumps({"forgotten": said})
         return replace(paged, stub=said, short=said if paged.short else "", content=content)
 
     def _turns(self, left: TurnsLeft) -> TurnsLeft:

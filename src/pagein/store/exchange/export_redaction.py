@@ -1,7 +1,8 @@
 """Redact an export: leave out content of excluded files, wherever a message quotes the content (law 9).
 
 Stores never contain excluded files. But the list of excluded names may have grown since, and an export travels further than
-a store. So the export leaves out results and arguments of calls that may show an excluded file, and every record of its reads.
+a store. So the export leaves out results and arguments of calls that may show an excluded file, also where they were evicted, and every record
+of its reads.
 """
 
 import contextlib
@@ -24,6 +25,7 @@ from pagein.model.version_hash import value_of
 from pagein.model.versions import Version
 from pagein.policy.privacy.exclusions import SessionRedaction as Messages
 from pagein.policy.privacy.exclusions import is_excluded, may_show_excluded
+from pagein.store.exchange.private_evictions import PrivateEvictions
 
 _PATH: Final = b"pathKey"
 
@@ -32,60 +34,66 @@ _PATH: Final = b"pathKey"
 class ExportRedaction:
     """Redactor of a single session, entry by entry."""
 
-    said: Messages = field(default_factory=Messages)
-    _private: set[str] = field(default_factory=set)  # calls whose results are left out
+    evictions: PrivateEvictions = field(default_factory=PrivateEvictions)
+    said: Messages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.said = Messages(self.evictions.patterns)
 
     def entry(self, entry: Entry) -> Entry:
         """Return the redacted entry; the same object if there is nothing to redact."""
+        self.evictions.add(entry.body)
         match entry.body:
             case MessageEntry(message=message):
-                kept = self.said.of(message, self._private)
-                for block in kept.blocks:
-                    if isinstance(block, ToolCall):
-                        (self._private.add if may_show_excluded(block) else self._private.discard)(block.id)
+                kept = self.said.of(message, self.evictions.calls)
                 return entry if kept is message else replace(entry, body=replace(entry.body, message=kept))
-            case NoteEntry(data=data) if _hashes_of_excluded(data.encode("utf-8", "surrogatepass")):
+            case NoteEntry() if hashes_of_excluded(entry, self.evictions.patterns):
                 return replace(entry, body=NoteEntry.of(ExcludedReadNote()))
-        return entry
+        body = self.evictions.redact(entry.body)
+        return entry if body is entry.body else replace(entry, body=body)
 
 
-def blobs_of_excluded(lines: Iterable[JournalLine]) -> set[ContentHash]:
+def blobs_of_excluded(lines: Iterable[JournalLine], patterns: tuple[str, ...]) -> set[ContentHash]:
     """Return the hashes of content recorded by reads of excluded files, over several journal lines."""
     found: set[ContentHash] = set()
     for line in lines:
         if _PATH in line.line:
             entry = decode_entry(line.line)
-            if isinstance(entry, Entry) and isinstance(entry.body, NoteEntry):
-                found |= _hashes_of_excluded(entry.body.data.encode("utf-8", "surrogatepass"))
+            if isinstance(entry, Entry):
+                found |= hashes_of_excluded(entry, patterns)
     return found
 
 
-def hashes_of_excluded(entry: Entry) -> set[ContentHash]:
+def hashes_of_excluded(entry: Entry, patterns: tuple[str, ...]) -> set[ContentHash]:
     """Return the hashes of content recorded by a read of an excluded file, if this entry records a read."""
     if not isinstance(entry.body, NoteEntry):
         return set()
-    return _hashes_of_excluded(entry.body.data.encode("utf-8", "surrogatepass"))
+    return _hashes_of_excluded(entry.body.data.encode("utf-8", "surrogatepass"), patterns)
 
 
-def is_withheld(version: Version) -> bool:
+def is_withheld(version: Version, patterns: tuple[str, ...]) -> bool:
     """Return whether a version belongs to a file that must not be stored."""
     path = version.metadata.get("path")
-    return isinstance(path, str) and is_excluded(path)
+    return isinstance(path, str) and is_excluded(path, patterns)
 
 
-def may_show_withheld(version: Version, withheld: set[str], read: Callable[[ContentHash], bytes]) -> bool:
+def may_show_withheld(
+    version: Version, withheld: set[str], read: Callable[[ContentHash], bytes], patterns: tuple[str, ...]
+) -> bool:
     """Return whether a version is that of an excluded file, of a call that may show one, or of a chat with such a call.
 
     withheld: ids of such objects, as far as known: calls come behind their files, chats behind their calls
     read: returns the content with a hash
     """
-    if version.id in withheld or is_withheld(version):
+    if version.id in withheld or is_withheld(version, patterns):
         return True
     with contextlib.suppress(StoreError, BadInput):
         if version.type == "toolcall":
             files = version.metadata.get("file_refs")
             touched = [one for one in files if isinstance(one, Reference)] if isinstance(files, tuple) else []
-            return any(one.target in withheld for one in touched) or may_show_excluded(_call(version, touched, read))
+            return any(one.target in withheld for one in touched) or may_show_excluded(
+                _call(version, touched, read), patterns
+            )
         if version.type == "chat":
             pages = [name for field, name in version.additional.items() if field.partition(".")[0] == "turns"]
             turns = [turn for page in pages for turn in turns_from_value(value_of(read(page)))]
@@ -96,7 +104,7 @@ def may_show_withheld(version: Version, withheld: set[str], read: Callable[[Cont
                 isinstance(block, ToolCall)
                 and block.withheld is None
                 and block.id not in answered
-                and may_show_excluded(block)
+                and may_show_excluded(block, patterns)
                 for block in blocks
             )
     return False
@@ -109,7 +117,7 @@ def _call(version: Version, touched: Iterable[Reference], read: Callable[[Conten
     return ToolCall(version.id, str(version.metadata.get("tool")), arguments, tuple(accesses))
 
 
-def _hashes_of_excluded(data: bytes) -> set[ContentHash]:
+def _hashes_of_excluded(data: bytes, patterns: tuple[str, ...]) -> set[ContentHash]:
     if _PATH not in data:
         return set()
     try:
@@ -120,7 +128,7 @@ def _hashes_of_excluded(data: bytes) -> set[ContentHash]:
         record.get("textHash") if isinstance(record, dict) else None
     )  # some read answers are stored, with lines of the file
     record = record.get("readcache", record) if isinstance(record, dict) else {}
-    if not isinstance(record, dict) or not is_excluded(str(record.get(_PATH.decode()))):
+    if not isinstance(record, dict) or not is_excluded(str(record.get(_PATH.decode())), patterns):
         return set()
     found: set[ContentHash] = set()
     for name in (record.get("servedHash"), record.get("baseHash"), answer):

@@ -29,6 +29,7 @@ from pagein.model.objects import EXPIRED, StoredObject
 from pagein.model.references import Reference
 from pagein.model.store_inventory import OWN_JOURNAL, OWN_JOURNALS, KeptSession
 from pagein.model.versions import Version
+from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import WholeStore
 from pagein.store.exchange.derived_objects import DerivedObjects, derived_objects
 from pagein.store.exchange.export_redaction import (
@@ -38,6 +39,7 @@ from pagein.store.exchange.export_redaction import (
     may_show_withheld,
 )
 from pagein.store.exchange.import_bounds import LONGEST_LINE
+from pagein.store.exchange.private_evictions import NOTICE, NOTICE_NAME, PrivateEvictions, private_evictions
 from pagein.store.upkeep.collection import hashes_in
 from pagein.store.upkeep.journal_check import leaf_of
 
@@ -62,10 +64,16 @@ class ExportReport:
     lost: list[str] = field(default_factory=list)
 
 
-def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lambda _: None) -> ExportReport:
+def export(
+    store: WholeStore,
+    write: Callable[[bytes], object],
+    tick: Tick = lambda _: None,
+    patterns: tuple[str, ...] = EXCLUDED,
+) -> ExportReport:
     """Write the whole store, line by line. Raises StoreError, and any exception of `write`.
 
     tick: called with the type of each record
+    patterns: names of excluded files
     """
     done = ExportReport()
     digest = hashlib.sha256()
@@ -78,7 +86,7 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
     store.secret()  # create a missing key before the read-only snapshot
     with store.snapshot():
         line({"pagein": HEADER, "v": FORMAT})
-        for fields in _records(store, done):
+        for fields in _records(store, patterns, done):
             line(fields)
             kind = record_kind(fields)
             done.counts[kind] = done.counts.get(kind, 0) + 1
@@ -88,30 +96,34 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
     return done
 
 
-def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
+def _records(store: WholeStore, patterns: tuple[str, ...], done: ExportReport) -> Iterator[Fields]:
     yield {"type": "key", "key": store.secret().hex()}
     for one in sorted(store.tombstones()):
         yield {"type": "tombstone", "digest": one.digest, "chars": one.chars, "beginning": one.beginning}
     derived = derived_objects(store, partial(readable_log, store))
-    withheld = _withheld_objects(store, derived)
-    hidden = _withheld_hashes(store, withheld, derived)
+    withheld = _withheld_objects(store, patterns, derived)
+    evicted = list(store.paged_objects())
+    evictions = private_evictions(store.journal_lines() if evicted else (), patterns)
+    hidden = _withheld_hashes(store, withheld, derived, evictions)
     done.withheld += sum(store.has(name) for name in hidden)
     blobs = _Blobs(store, hidden | derived.blobs | _shared_hashes(store, derived), done)
     of_versions = frozenset(
         name for version in readable_log(store) if version.id not in derived.objects for name in version.contents
     )
-    for name in sorted(store.names()):
+    objects = list(map(evictions.record, evicted))
+    notice = {stored.content for stored in objects} & {NOTICE_NAME}
+    for name in sorted(notice.union(store.names())):
         if name not in of_versions:
             yield from blobs.out(name)
     yield from _versions(store, withheld, derived, blobs, done)
-    for stored in store.paged_objects():
+    for stored in objects:
         if blobs.has(stored.content) and stored.kind != EXPIRED:
             yield _object_out(stored)
         elif stored.kind != EXPIRED:
             done.lost.append(f"object {stored.id}: its content is lost")
     places = array("q", _places(store))
     for session in store.sessions():
-        yield from _session_out(store, session, places, done)
+        yield from _session_out(store, session, places, ExportRedaction(evictions.in_session()), done)
 
 
 def _places(store: WholeStore) -> Iterator[int]:
@@ -155,7 +167,7 @@ class _Blobs:
         if name in self._written or name in self._hidden:
             return
         try:
-            content = self._store.get(name)
+            content = NOTICE if name == NOTICE_NAME else self._store.get(name)
         except (DamagedBlob, MissingBlob) as problem:
             self._written[name] = False
             self._done.lost.append(str(problem))
@@ -206,21 +218,25 @@ def readable_log(store: WholeStore, done: ExportReport | None = None, page: int 
         after, size = versions[-1].sequence, page
 
 
-def _withheld_objects(store: WholeStore, derived: DerivedObjects) -> set[str]:
+def _withheld_objects(store: WholeStore, patterns: tuple[str, ...], derived: DerivedObjects) -> set[str]:
     """Return the ids of excluded files, and of calls that may show one and chats with such calls, as far as they are exported."""
-    withheld = {version.id for version in readable_log(store) if is_withheld(version)}
+    withheld = {version.id for version in readable_log(store) if is_withheld(version, patterns)}
     for version in readable_log(store):
         chat = version.metadata.get("chat_ref")
         told_in = chat.target if isinstance(chat, Reference) else version.id
-        if not {version.id, told_in} <= derived.objects and may_show_withheld(version, withheld, store.get):
+        if not {version.id, told_in} <= derived.objects and may_show_withheld(version, withheld, store.get, patterns):
             withheld.add(version.id)
     return withheld
 
 
-def _withheld_hashes(store: WholeStore, withheld: set[str], derived: DerivedObjects) -> set[ContentHash]:
+def _withheld_hashes(
+    store: WholeStore, withheld: set[str], derived: DerivedObjects, evictions: PrivateEvictions
+) -> set[ContentHash]:
     """Return the hashes of withheld content: content of excluded files without any other record."""
-    hidden = blobs_of_excluded(store.journal_lines())
-    others: set[ContentHash] = {stored.content for stored in store.paged_objects()}
+    hidden = blobs_of_excluded(store.journal_lines(), evictions.patterns)
+    others: set[ContentHash] = set()
+    for stored in store.paged_objects():
+        (others if evictions.record(stored) is stored else hidden).add(stored.content)
     for version in readable_log(store):
         contents = {*version.additional.values(), *([version.content_hash] if version.content_hash else ())}
         if version.id in withheld:
@@ -287,11 +303,10 @@ def record_kind(fields: Fields) -> str:
 
 
 def _session_out(
-    store: WholeStore, session: KeptSession, places: Sequence[int], done: ExportReport
+    store: WholeStore, session: KeptSession, places: Sequence[int], withholding: ExportRedaction, done: ExportReport
 ) -> Iterator[Fields]:
     leaf = session.leaf if session.leaf is None else leaf_of(store, session) or session.leaf
     yield {"type": "session", "name": session.name, "leaf": leaf, "ended": session.ended}
-    withholding = ExportRedaction()
     for place, entry in store.news(session.name):
         if isinstance(entry, UnreadableLine):
             done.lost.append(f"entry {entry.line} of session {session.name!r}: {entry.why}")

@@ -98,7 +98,7 @@ class ImportedSession:
     ended: bool
     known: set[EntryId]
     bridged: set[EntryId]
-    withholding: ExportRedaction = field(default_factory=ExportRedaction)
+    withholding: ExportRedaction
     parents: dict[EntryId, EntryId | None] = field(default_factory=dict)
     place: int = 0
     waiting: list[tuple[int | None, Entry]] = field(default_factory=list)

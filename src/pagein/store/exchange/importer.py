@@ -25,8 +25,9 @@ from pagein.model.names import ContentHash
 from pagein.model.version_hash import SealedDraft, decode_content, object_hash_of, value_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Write, WriteRefusal
+from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import WholeStore
-from pagein.store.exchange.export_redaction import hashes_of_excluded, may_show_withheld
+from pagein.store.exchange.export_redaction import ExportRedaction, hashes_of_excluded, may_show_withheld
 from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, record_kind
 from pagein.store.exchange.import_bounds import count, following_request, moment, record, text
 from pagein.store.exchange.import_key import ImportKey
@@ -39,16 +40,23 @@ _LONGEST_CALL: Final = 400
 Record: TypeAlias = Callable[[Fields], None]
 
 
-def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick = lambda _: None) -> ImportReport:
+def import_lines(
+    store: WholeStore,
+    lines: Iterable[bytes],
+    name: str,
+    tick: Tick = lambda _: None,
+    patterns: tuple[str, ...] = EXCLUDED,
+) -> ImportReport:
     """Import an export, given as lines with their newlines.
 
     name: of the file, for error messages
+    patterns: names of excluded files
 
     Raises BadInput for a damaged, truncated, newer or contradicting file, and StoreError. In both cases nothing is
     stored.
     """
     with store.exclusive():
-        reader = _ImportReader(store)
+        reader = _ImportReader(store, patterns)
         number = 0
         for number, line in enumerate(lines, start=1):
             try:
@@ -79,14 +87,15 @@ def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tic
 class _ImportReader:
     """State of a single pass over a file."""
 
-    def __init__(self, store: WholeStore) -> None:
+    def __init__(self, store: WholeStore, patterns: tuple[str, ...]) -> None:
         self.done = ImportReport()
         self.ended = False
+        self._patterns = patterns
         self._store = store
         self._names = {one.name for one in store.sessions()}
         self._digest = hashlib.sha256()
         self._key = ImportKey(store, self.done)
-        self._objects = ImportObjects(store, self._look, self._content)
+        self._objects = ImportObjects(store, self._look, self._content, patterns)
         self.begun = False
         self._records: Mapping[str, Record] = {
             "key": self._key.take,
@@ -134,6 +143,7 @@ class _ImportReader:
         """Store pending records and tombstones, and drop withheld content, after the last line."""
         self._put_waiting()
         self._close_session()
+        self.done.withheld += self._objects.store()
         # stored before the journal showed that it must be withheld; content needed by other records stays
         unneeded = self._fresh - self._needed
         hidden = self._left_behind & unneeded
@@ -248,7 +258,7 @@ class _ImportReader:
                 f"version {number} stands behind version {history.told} of its object; they count up by one, from 1"
             )
         history.told = number
-        if may_show_withheld(version, self._excluded, self._look):
+        if may_show_withheld(version, self._excluded, self._look, self._patterns):
             self._excluded.add(version.id)
             self._withhold(version)
         else:
@@ -337,7 +347,9 @@ class _ImportReader:
         here = self._store.leaf(name)
         if here is None and leaf is not None:
             self._count_added(record_kind(fields))
-        self._journal = ImportedSession(name, leaf, here, fields["ended"] and name not in self._names, known, bridged)
+        withholding = ExportRedaction(self._objects.evictions.in_session())
+        is_ended = fields["ended"] and name not in self._names
+        self._journal = ImportedSession(name, leaf, here, is_ended, known, bridged, withholding)
 
     def _entry(self, fields: Fields) -> None:
         if self._journal is None:
@@ -351,7 +363,7 @@ class _ImportReader:
             raise BadInput("this entry stands above already; each is written once")
         place = self._journal.next_place(fields["place"], self._places) if "place" in fields else None
         self._journal.parents[entry.id] = entry.parent
-        self._left_behind |= hashes_of_excluded(entry)
+        self._left_behind |= hashes_of_excluded(entry, self._patterns)
         kept = self._journal.withholding.entry(entry)
         if entry.id not in self._journal.known and not (is_bridge(entry) and entry.id in self._journal.bridged):
             self.done.withheld += kept is not entry

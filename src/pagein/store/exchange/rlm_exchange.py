@@ -16,9 +16,10 @@ from pagein.model.objects import EXPIRED
 from pagein.model.version_hash import decode_content
 from pagein.model.versions import Draft, Provenance, Writer
 from pagein.model.writes import Outcome, Query, Write, WriteRefusal
-from pagein.policy.privacy.exclusions import is_excluded
+from pagein.policy.privacy.exclusions import EXCLUDED, is_excluded
 from pagein.ports import WholeStore
 from pagein.store.exchange.import_state import ImportReport
+from pagein.store.exchange.private_evictions import private_evictions
 from pagein.store.exchange.rlm_format import ContentType, RlmRecord, RlmSource, RlmStore
 
 _TYPES: Final[Mapping[ContentType, str]] = {
@@ -31,7 +32,7 @@ _WRITER: Final = Writer("import", "pi-rlm")
 _MOST_MS: Final = (1 << 48) - 1
 
 
-def import_rlm(store: WholeStore, found: RlmStore) -> ImportReport:
+def import_rlm(store: WholeStore, found: RlmStore, patterns: tuple[str, ...] = EXCLUDED) -> ImportReport:
     """Import a session's folder in a single transaction.
 
     Files that must not be stored are left out (law 9). Raises StoreError.
@@ -40,7 +41,7 @@ def import_rlm(store: WholeStore, found: RlmStore) -> ImportReport:
     with store.exclusive():
         for record in found.records:
             done.counts["record"] = done.counts.get("record", 0) + 1
-            if is_excluded(record.source.of) and record.source.kind == "ingested":
+            if is_excluded(record.source.of, patterns) and record.source.kind == "ingested":
                 done.counts["withheld"] = done.counts.get("withheld", 0) + 1
                 continue
             outcome = _write_record(store, found.session, record)
@@ -90,8 +91,12 @@ def _draft(session: str, record: RlmRecord) -> Draft:
     )
 
 
-def records_of(store: WholeStore, session: str) -> Iterator[RlmRecord]:
-    """Yield a session's evicted results as records of Pi-RLM, without expired results. Raises StoreError."""
+def records_of(store: WholeStore, session: str, patterns: tuple[str, ...] = EXCLUDED) -> Iterator[RlmRecord]:
+    """Yield a session's evicted results as records of Pi-RLM, without expired results and without results that may show an excluded file.
+
+    Raises StoreError.
+    """
+    private = private_evictions(store.journal_lines(), patterns).objects
     opened: dict[str, float] = {}
     for entry in store.entries(session):
         if isinstance(entry, Entry) and isinstance(entry.body, EpochEntry | PreviewEntry):
@@ -99,7 +104,8 @@ def records_of(store: WholeStore, session: str) -> Iterator[RlmRecord]:
         if isinstance(entry, Entry) and isinstance(entry.body, EpochEntry):
             opened |= {one.object_id: entry.at or 0.0 for one in entry.body.turns}
     for stored in store.paged_objects():
-        if (stored.origin.session == session or str(stored.id) in opened) and stored.kind != EXPIRED:
+        is_of_session = stored.origin.session == session or str(stored.id) in opened
+        if is_of_session and stored.kind != EXPIRED and str(stored.id) not in private:
             yield RlmRecord(
                 id=str(stored.id),
                 type="conversation" if stored.kind == "chat" else "tool_output",

@@ -12,16 +12,20 @@ from pagein.errors import BadInput
 from pagein.model.codec import decode_entry
 from pagein.model.entries import Entry, is_bridge
 from pagein.model.messages import UnreadableLine
+from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import WholeStore
 from pagein.store.exchange.export_redaction import ExportRedaction
 from pagein.store.exchange.import_bounds import count, record, text
 from pagein.store.exchange.import_state import ImportReport
+from pagein.store.exchange.private_evictions import PrivateEvictions
 from pagein.store.upkeep.journal_check import check_journals
 from pagein.store.upkeep.store_check import CheckReport, CheckRun
 from pagein.store.upkeep.store_repair import bridge_holes
 
 
-def import_salvage(store: WholeStore, lines: Iterable[bytes], name: str) -> ImportReport:
+def import_salvage(
+    store: WholeStore, lines: Iterable[bytes], name: str, patterns: tuple[str, ...] = EXCLUDED
+) -> ImportReport:
     """Restore every readable entry in a single transaction.
 
     Raises BadInput for any other kind of file, and StoreError.
@@ -29,7 +33,7 @@ def import_salvage(store: WholeStore, lines: Iterable[bytes], name: str) -> Impo
     done = ImportReport()
     with store.exclusive():
         for session, entries in _read_sessions(lines, name, done).items():
-            _put_back(store, session, entries, done)
+            _put_back(store, session, entries, done, patterns)
         looks = CheckRun(store, CheckReport(), lambda _: (), lambda _: None)
         for broken in check_journals(looks):
             bridge_holes(store, broken)
@@ -53,11 +57,13 @@ def _read_sessions(lines: Iterable[bytes], name: str, done: ImportReport) -> dic
     return found
 
 
-def _put_back(store: WholeStore, session: str, entries: dict[int, Entry], done: ImportReport) -> None:
+def _put_back(
+    store: WholeStore, session: str, entries: dict[int, Entry], done: ImportReport, patterns: tuple[str, ...]
+) -> None:
     here = [(place, entry) for place, entry in store.news(session) if isinstance(entry, Entry)]
     known = {entry.id for _, entry in here if not is_bridge(entry)}
     taken = {line.place: (line.session, line.id) for line in store.journal_lines()}
-    withholding = ExportRedaction()
+    withholding = ExportRedaction(PrivateEvictions(patterns=patterns))
     fresh = {place: entry for place, entry in sorted(entries.items()) if entry.id not in known}
     for place, entry in fresh.items():
         if taken.get(place, (session, entry.id)) != (session, entry.id):

@@ -180,11 +180,13 @@ class SqliteDatabase:
     def _open_writable(self) -> sqlite3.Connection:
         """Return a connection for reading and writing; without write permission, a read-only connection."""
         try:
-            _make_private(self.path)
+            _make_file(self.path)
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             try:
                 first = _FIRST_PATIENCE if self._patience is None else self._patience
                 connection.execute(f"PRAGMA busy_timeout={round(first * 1000)}")
+                _check_mark(connection, self.path.name, self._schema)
+                _make_private(self.path)
                 _set_up(connection, self.path.name, self._schema, first)
                 connection.execute(f"PRAGMA busy_timeout={round(self._wait * 1000)}")
             except BaseException:
@@ -221,7 +223,8 @@ def is_outdated(path: Path, schema: Schema = STORE) -> bool:
         return False
 
 
-def _make_private(path: Path) -> None:
+def _make_file(path: Path) -> None:
+    """Create a file for the user alone, unless it is there. Raises StoreError for what cannot be a database."""
     make_folder(path.parent)
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -235,9 +238,16 @@ def _make_private(path: Path) -> None:
         return
     with path.open("rb") as file:
         head = file.read(len(_MAGIC))
-    if head and head != _MAGIC:  # not a store: the mode of a foreign file must not change
+    if head and head != _MAGIC:
         raise StoreError(f"{path.name} is not a database; choose another path")
-    path.chmod(0o600)
+
+
+def _make_private(path: Path) -> None:
+    """Make a database private, with the files beside it. Only once its mark is checked: the mode of a foreign file must not change."""
+    if path.stat().st_mode & 0o077:
+        for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+            with contextlib.suppress(FileNotFoundError):
+                file.chmod(0o600)
 
 
 def make_folder(folder: Path) -> None:
@@ -250,7 +260,6 @@ def make_folder(folder: Path) -> None:
 
 
 def _set_up(connection: sqlite3.Connection, label: str, schema: Schema, patience: float) -> None:
-    _check_mark(connection, label, schema)
     _use_wal(connection, patience)
     connection.execute("PRAGMA synchronous=NORMAL")
     _migrate(connection, label, schema)
