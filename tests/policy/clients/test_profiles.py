@@ -334,35 +334,24 @@ def _spec(name: str, *arguments: str) -> ToolSpec:
 
 
 @pytest.mark.parametrize(
-    ("tools", "headers", "name"),
+    ("tools", "name"),
     [
-        (
-            [_spec("Bash", "command"), _spec("Read", "file_path", "offset", "limit")],
-            {"User-Agent": "pi (x)"},
-            "claude-code",
-        ),
-        ([_spec("exec_command", "cmd", "workdir"), _spec("apply_patch")], {}, "codex"),
-        ([_spec("read", "filePath"), _spec("apply_patch", "patchText")], {}, "opencode"),
-        ([_spec("read", "path", "offset", "limit"), _spec("bash", "command")], {}, "pi"),
+        ([_spec("Bash", "command"), _spec("Read", "file_path", "offset", "limit")], "claude-code"),
+        ([_spec("exec_command", "cmd", "workdir"), _spec("apply_patch")], "codex"),
+        ([_spec("read", "filePath"), _spec("apply_patch", "patchText")], "opencode"),
+        ([_spec("read", "path", "offset", "limit"), _spec("bash", "command")], "pi"),
         (
             [_spec("read_file", "file_path", "start_line"), _spec("run_shell_command", "command", "dir_path")],
-            {},
             "gemini-cli",
         ),
-        ([_spec("read_file", "absolute_path", "offset", "limit")], {}, "other"),  # Qwen Code has it too
-        ([_spec("run_shell_command", "command", "directory")], {}, "other"),
-        ([], {"User-Agent": "GeminiCLI/0.35.0/gemini-2.5-pro (linux; x64; terminal)"}, "gemini-cli"),
-        ([], {"User-Agent": "claude-cli/2.1.197 (external, sdk-cli)"}, "claude-code"),
-        ([], {"originator": "codex_exec"}, "codex"),
-        ([], {"user-agent": "opencode/1.18.33 ai-sdk/1"}, "opencode"),
-        ([_spec("lookup", "query")], {"user-agent": "claude-cli/2"}, "other"),
-        ([], {}, "other"),
+        ([_spec("read_file", "absolute_path", "offset", "limit")], "other"),  # Qwen Code has it too
+        ([_spec("run_shell_command", "command", "directory")], "other"),
+        ([_spec("lookup", "query")], "other"),
+        ([], "other"),
     ],
 )
-def test_a_client_is_known_by_its_tools_and_else_by_its_headers(
-    tools: list[ToolSpec], headers: dict[str, str], name: str
-) -> None:
-    assert profile_of(tools, headers) is PROFILES[name]
+def test_a_client_is_known_by_its_tools(tools: list[ToolSpec], name: str) -> None:
+    assert profile_of(tools) is PROFILES[name]
 
 
 def test_tools_are_read_off_all_three_wire_formats() -> None:

@@ -1,7 +1,7 @@
 """The known clients, as data, and their recognition. Texts: measured (docs/clients.md).
 
 A tool's schema names a client better than a header does: behind one program name there are sub-agents and forks with
-other tools. So tools decide; a header counts only where no tool tells.
+other tools. So only tools decide.
 """
 
 import re
@@ -280,26 +280,12 @@ _TELLING: Final[tuple[tuple[Profile, str, frozenset[str]], ...]] = (
 )
 """Tools with their required arguments, each typical of one client; the first offered tool decides."""
 
-_HEADERS: Final[tuple[tuple[str, re.Pattern[str], Profile], ...]] = (
-    ("originator", re.compile(r"\Acodex"), CODEX),
-    ("user-agent", re.compile(r"\Aclaude-cli/"), CLAUDE_CODE),
-    ("user-agent", re.compile(r"\Acodex"), CODEX),
-    ("user-agent", re.compile(r"\Aopencode/"), OPENCODE),
-    ("user-agent", re.compile(r"\Api \("), PI),
-    ("user-agent", re.compile(r"\AGeminiCLI[/-]"), GEMINI_CLI),
-)
 
-
-def profile_of(tools: Iterable[ToolSpec] = (), headers: Mapping[str, str] | None = None) -> Profile:
-    """Return a client's profile by tools, else by headers; `OTHER` for an unknown client."""
+def profile_of(tools: Iterable[ToolSpec]) -> Profile:
+    """Return a client's profile by the tools that it offers, `OTHER` for an unknown client."""
     offered = {one.name: one.arguments for one in tools}
-    for profile, name, arguments in _TELLING:
-        if name in offered and arguments <= offered[name]:
-            return profile
-    if offered:  # unknown tools mean nothing, whatever the client
-        return OTHER
-    told = {name.lower(): value for name, value in (headers or {}).items()}
-    return next((profile for name, form, profile in _HEADERS if form.search(told.get(name, ""))), OTHER)
+    found = (one for one, name, arguments in _TELLING if name in offered and arguments <= offered[name])
+    return next(found, OTHER)
 
 
 def profile_by_calls(calls: Iterable[ToolCall]) -> Profile:
