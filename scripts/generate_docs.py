@@ -151,9 +151,9 @@ def figures_of_readme() -> Iterator[str]:
     less, claude = (round(100 * (1 - one)) for one in (NO.cost, NO.claude_code))
     median, bridged = (round(100 * (1 - one)) for one in (NO.median, YES.median))
     new_less, new_median = (round(100 * (1 - one)) for one in (NEW_STORE.cost, NEW_STORE.median))
-    yield f"On {SESSIONS} recorded sessions of real users, with default settings, pagein lowers the bill by {less} % against append-only (mean"
+    yield f"On {SESSIONS} recorded sessions of real users, with default settings, pagein lowers the bill by {less} % against the same calls without it (mean"
     yield f"of six sources), and by {claude} % for Claude Code alone. The median session of Claude Code saves {median} %{'' if bridged == median else f', and {bridged} % with keep-alive requests'}. In a new store"
-    yield f"it is {new_less} % and {new_median} %: sessions borrow from what earlier ones saved ([all figures](docs/reference/residency-results.md#cache-lifetimes))."
+    yield f"the bill falls by {new_less} %, that median session by {new_median} %: sessions borrow from what earlier ones saved ([all figures](docs/reference/residency-results.md#cache-lifetimes))."
 
 
 def figures_of_results() -> Iterator[str]:
@@ -570,7 +570,7 @@ def settings() -> str:
 def _key(key: Key) -> str:
     default = (
         ""
-        if key.default in (None, ())
+        if key.default in (None, (), "")
         else f"`{str(key.default).lower() if key.default in (True, False) and isinstance(key.default, bool) else key.default}`"
     )
     return f"| `{key.name}` | `{key.variable}` | {key.takes} | {default} | {key.says}{' *Yours.*' if key.own else ''} |"

@@ -41,7 +41,7 @@ def test_a_table_like_that_of_git(run: Run, file: RememberedFile) -> None:
     assert first.endswith("1 alpha")
     assert "please" not in second
     assert third.startswith("unknown ")
-    assert counts == "3 lines: agent 2 (67 %), person 0 (0 %), mixed 0 (0 %), unknown 1 (33 %); 1 known versions"
+    assert counts == "3 lines: agent 2 (67 %), person 0 (0 %), mixed 0 (0 %), unknown 1 (33 %); 1 known version"
 
 
 def test_no_garbage_is_looked_for_while_a_command_answers(file: RememberedFile) -> None:

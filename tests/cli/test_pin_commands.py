@@ -116,9 +116,14 @@ def test_a_file_is_pinned_by_its_name_in_every_result_that_shows_it(tmp_path: Pa
         says(session, turn("e"), turn("f"), turn("g"))
         assert {"first", "again"} <= whole(session)
         assert "other" not in whole(session)
-        told(tmp_path, "pin", "one", "lib/map.py", "--now")
+        done = run(tmp_path, "pin", "one", "lib/map.py", "--now")
+        back = "stays, and comes back into the window with the next epoch, which the next call opens"
+        assert done.stdout == f"lib/map.py {back}: 1 result shows it\n"
         says(session, turn("h"))
         assert "other" in whole(session), "one that left comes back"
+        now = run(tmp_path, "pin", "one", "h", "--now").stdout
+        assert now == "h stays in the window from now on; the next call opens an epoch\n"
+        told(tmp_path, "unpin", "one", "h")
         told(tmp_path, "unpin", "one", "src/app.py")
         assert {call for call, held in marks(tmp_path).items() if held} == {"other"}
 

@@ -34,3 +34,10 @@ def test_an_agent_is_called_by_its_name_or_by_its_command_in_every_command(run: 
     assert run("install", "claude", "--json").out == run("install", "claude-code", "--json").out
     for command in ("run", "install", "hook"):
         assert "claude-code (or claude)" in run(command, "nobody").err
+
+
+def test_it_is_told_that_no_gateway_fits_also_where_another_one_runs(run: Callable[..., Ran]) -> None:
+    done = run("run", "--print-env", "--anthropic", "http://127.0.0.1:1", "claude")
+    assert (
+        "no gateway that fits runs yet; pagein run claude starts one, at a free port if http://127.0.0.1:" in done.err
+    )

@@ -251,7 +251,7 @@ def test_search_of_code_prints_hits_as_grep_does(run: Run, tmp_path: Path) -> No
     shown = run("search", "--code", "def login", "--workspace", str(tmp_path / "w"))
     assert shown.exit_code == 0
     assert "a.py  1\n     2: def login():\n" in shown.output
-    assert "1 hits, 1 shown; 1 files searched by " in shown.output
+    assert "1 hit, 1 shown; 1 file searched by " in shown.output
     assert "\x1b" not in run("search", "--code", "31m", "--workspace", str(tmp_path / "w")).output
     told = answer(run("search", "--code", r"LOGIN\(", "-e", "-i", "--workspace", str(tmp_path / "w"), "--json"))
     assert [(hit["path"], hit["line"], hit["text"]) for hit in told["hits"]] == [("a.py", 2, "def login():")]

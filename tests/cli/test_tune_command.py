@@ -70,6 +70,8 @@ def test_nothing_to_tune_by_names_the_remedy(run: Run, tmp_path: Path) -> None:
     ran = run("tune")
     assert ran.status == 2
     assert "pagein tune FILE" in ran.err
+    assert "on this machine since 3d; name" in run("tune", "--since", "3d").err
+    assert "not a time: 'soon'" in run("tune", "--since", "soon").err
     empty = tmp_path / "empty"
     empty.mkdir()
     ran = run("tune", empty)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
+from rich.markup import render
 from tests.docs.test_docs import pages
 
 from pagein.cli.cli import app
@@ -79,3 +80,20 @@ def test_what_does_not_exist_is_noticed() -> None:
         "A=1 pagein serve",
         "pagein off",
     ]
+
+
+def every_command(command: Any) -> Iterator[Any]:  # noqa: ANN401 - the framework's own class
+    yield command
+    for one in getattr(command, "commands", {}).values():
+        yield from every_command(one)
+
+
+def test_a_terminal_takes_no_word_of_a_help_text_for_markup() -> None:
+    texts = {
+        text
+        for command in every_command(COMMANDS)
+        for text in (command.help, command.epilog, *(getattr(one, "help", None) for one in command.params))
+        if text
+    }
+    assert len(texts) > 200
+    assert {text for text in texts if render(text).plain != text} == set()

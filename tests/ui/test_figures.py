@@ -68,6 +68,7 @@ def test_figures_that_do_not_apply_are_a_dash_everywhere() -> None:
 
 
 def test_small_sums_of_money_keep_their_digits() -> None:
+    assert [dollars(value) for value in (-0.00001, 0.00001, -0.0312)] == ["$0.00", "$0.00", "-$0.0312"]
     assert [dollars(value) for value in (0, 0.0312, 0.5, 12.345, 1234.5)] == [
         "$0.00",
         "$0.0312",

@@ -20,7 +20,7 @@ def test_a_saving_is_told_with_both_costs_and_what_was_lost(bill: Bill) -> None:
         "This session cost $10.26 at list prices as recorded, without pagein. "
         "With pagein it would have cost $8.96: 12.7 % less."
     )
-    assert "64 tool results left the window and 0 bytes were lost" in said.loss
+    assert "Tool results left the window 64 times and 0 bytes were lost" in said.loss
     assert "needed 3 of them again (1.88 per 100 calls)" in said.loss
     assert said.floor.startswith("System prompt and tool schemas are 18 % of all prompt tokens")
 

@@ -32,7 +32,8 @@ AskedBy: TypeAlias = Annotated[
     ),
 ]
 ChildModelName: TypeAlias = Annotated[
-    str | None, typer.Option("--model", metavar="PROVIDER/MODEL", help="The child model.", show_default="child_model")
+    str | None,
+    typer.Option("--model", metavar="PROVIDER/MODEL", help="The child model.", show_default="the setting child_model"),
 ]
 Find: TypeAlias = Annotated[
     str | None,

@@ -36,7 +36,7 @@ _WRITES: Final = ("<<", "*** Begin Patch")
 
 def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command(epilog="Example: pagein install claude-code --yes puts it into Claude Code's settings")(hook)
+    app.command(epilog="Example: pagein install claude-code --yes  # puts it into Claude Code's settings")(hook)
 
 
 def hook(

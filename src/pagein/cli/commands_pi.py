@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command(epilog="Example: pagein install pi --yes puts the extension in place, which starts this command")(pi)
+    app.command(epilog="Example: pagein install pi --yes  # puts the extension in place, which starts this command")(pi)
 
 
 def pi(store: Store = None) -> None:

@@ -91,8 +91,7 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
 ) -> None:
     """Run a model provider that answers by script: no model, no key, no cost.
 
-    It speaks {formats}, refuses what the providers refuse, in their
-    words, and reports the usage that their prompt caches would report. Ends with Ctrl-C.
+    It speaks {formats}, refuses what the providers refuse, in their words, and reports the usage that their prompt caches would report. Ends with Ctrl-C.
     """
     settings = _settings(
         {

@@ -257,6 +257,9 @@ def _print_env(start: _Start, *, as_json: bool) -> None:
         return
     lines = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
     sys.stdout.write("\n".join([*lines, shlex.join(command)]) + "\n")
-    remarks = list(plan.remarks) if found is not None else [*plan.remarks, f"no gateway runs at {url} yet"]
+    remarks = list(plan.remarks)
+    if found is None:
+        starts = f"pagein run {start.launch.command} starts one, at a free port if {url} is taken"
+        remarks.append(f"no gateway that fits runs yet; {starts}")
     for one in remarks:
         _tell(one)

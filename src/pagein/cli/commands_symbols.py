@@ -34,7 +34,10 @@ def symbols(  # noqa: PLR0913 - an option each
     *,
     tree: Annotated[bool, typer.Option("--tree", help="Print the map: a compact block for each file.")] = False,
     question: Annotated[
-        str, typer.Option("--question", "-q", metavar="WORDS", help="Files whose names have these words come first.")
+        str,
+        typer.Option(
+            "--question", metavar="WORDS", help="Files whose names have these words come first.", show_default="none"
+        ),
     ] = "",
     characters: Annotated[
         int | None,
@@ -54,7 +57,7 @@ def symbols(  # noqa: PLR0913 - an option each
 ) -> None:
     """Show what the files of the workspace define: functions, classes, methods, types, with their lines and signatures.
 
-    Needs the extra `pagein[symbols]`. Symbols are kept in the workspace's store, if there is one, and only changed files are parsed.
+    Needs the extra `symbols`. Symbols are kept in the workspace's store, if there is one, and only changed files are parsed.
     """
     from pagein.ui.symbol_views import show_symbol, show_symbol_table, show_symbol_tree
 

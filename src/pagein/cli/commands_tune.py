@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pagein.cli.archive_access import moment
 from pagein.cli.options import AsJson
 from pagein.cli.standard_streams import catch_full_disk, console
 from pagein.errors import BadInput, BadSetting
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from pagein.replay.results.recommendation import Candidate, Recommendation
     from pagein.settings.layers import Config
     from pagein.ui.tuning_view import TuningPage
-
-_DAY: Final = 86_400.0
 
 
 def add_to(app: typer.Typer) -> None:
@@ -49,9 +48,12 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
         int, typer.Option("--limit", metavar="N", min=1, help="At most this many files of your own.")
     ] = 60,
     since: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            "--since", metavar="DAYS", min=0, help="Only your own files of the last days.", show_default="all"
+            "--since",
+            metavar="TIME",
+            help="Only your own files changed at this time or later: 2026-11-21, yesterday, 3d ago.",
+            show_default="all",
         ),
     ] = None,
     prices: Annotated[
@@ -142,20 +144,18 @@ def _notes(config: "Config", outvoted: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _own_files(limit: int, since: float | None) -> list[Path]:
+def _own_files(limit: int, since: str | None) -> list[Path]:
     """Return the newest files with sessions on this machine. Raises BadInput if there are none."""
-    import time
-
     from pagein.replay.readers import AGENTS, discover
 
-    oldest = 0.0 if since is None else time.time() - since * _DAY  # noqa: TID251 - the rim reads the clock
+    oldest = moment(since) or 0.0
     found = dict.fromkeys(
         one.path for one in discover(Path.home(), os.environ, titles=False) if one.mtime >= oldest and one.size
     )
     if not found:
         raise BadInput(
             f"no recorded session of {AGENTS} was found on this machine"
-            f"{'' if since is None else f' of the last {since:g} days'}; name a file or a folder: pagein tune FILE"
+            f"{'' if since is None else f' since {since}'}; name a file or a folder: pagein tune FILE"
         )
     return list(found)[:limit]
 
@@ -206,8 +206,8 @@ def _lines(tuning: "Recommendation") -> list[str]:
         if tuning.chosen != tuning.now:
             does = "saves" if tuning.saving >= 0 else "adds"
             lines.append(
-                f"In the later {tuning.later} sessions it {does} {abs(tuning.saving):.1%} of the bill; "
-                f"up to {tuning.noise:.1%} could be chance."
+                f"In the later {tuning.later} sessions it {does} {100 * abs(tuning.saving):.1f} % of the bill; "
+                f"up to {100 * tuning.noise:.1f} % could be chance."
             )
     lines.append(f"Advice: {tuning.why}.")
     if tuning.advice != tuning.now:

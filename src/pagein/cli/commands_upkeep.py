@@ -244,7 +244,7 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
     apply: Annotated[bool, typer.Option("--apply", help="Delete. Otherwise it is only shown.")] = False,
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="TIME", help="Also ended sessions unused for this time: 90d, 12h, 4w."),
+        typer.Option("--older-than", metavar="AGE", help="Also ended sessions unused for this long: 90d, 12h, 4w."),
     ] = None,
     quota: Annotated[
         str | None,
@@ -253,7 +253,7 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
         ),
     ] = None,
     idle: Annotated[
-        str, typer.Option("--idle", metavar="TIME", help="A session unused for this time counts as ended.")
+        str, typer.Option("--idle", metavar="AGE", help="A session unused for this long counts as ended.")
     ] = "30d",
     end: Annotated[
         list[str] | None, typer.Option("--end", metavar="SESSION", help="First mark this session as ended.")

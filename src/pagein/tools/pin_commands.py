@@ -76,14 +76,23 @@ def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict
         if session.traffic.pooled is None and session.hand.window():  # then its window shows no pools
             text += f", in the pools; this window shows none, so nothing changes in it: to {act} a result, name its id in `pagein window`"
         return _pin_report(session, act, text, reply.failure, target=reply.id)
+    if act == "pin" and _has_left(session, calls or (target,)):
+        said = "stays, and comes back into the window with the next epoch"
     if now:
         failure = session.hand.epoch() or failure
-        said += ", which the next call opens"
+        said += ", which the next call opens" if said.endswith("epoch") else "; the next call opens an epoch"
     if calls:
         done = len(calls) - len(refused)
         said += f": {done} {'result shows' if done == 1 else 'results show'} it"
         said += f". The same is not possible for {len(refused)} more: {refused[0]}" if refused else ""
     return _pin_report(session, act, f"{target} {said}", failure, target=target)
+
+
+def _has_left(session: Session, targets: Sequence[str]) -> bool:
+    """Whether the window shows a stub or a preview in place of one of these results."""
+    return any(
+        one.form != "whole" and {one.call_id, one.object_id}.intersection(targets) for one in session.hand.window()
+    )
 
 
 def results_meant(session: Session, target: str) -> tuple[str, ...]:

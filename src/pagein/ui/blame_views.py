@@ -6,7 +6,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from pagein.ui.figures import plain, share
+from pagein.ui.figures import plain, plural, share
 from pagein.ui.store_views import when
 
 Answer = Mapping[str, Any]
@@ -68,7 +68,7 @@ def _source_cells(source: Answer | None, *, is_first: bool) -> list[str]:
 def _notes(answer: Answer) -> list[str]:
     total = sum(answer["counts"].values())
     shares = ", ".join(f"{name} {count} ({share(count, total)})" for name, count in answer["counts"].items())
-    notes = [f"{total} lines: {shares}; {answer['versions']} known versions"]
+    notes = [f"{plural(total, 'line')}: {shares}; {plural(answer['versions'], 'known version')}"]
     if answer["from"] == "store":
         notes.append("the file is gone; these are the lines of the newest whole text in the store")
     if answer["no_git"] is not None:

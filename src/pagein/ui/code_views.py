@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from pagein.ui.figures import plain
+from pagein.ui.figures import plain, plural
 
 Answer = Mapping[str, Any]
 
@@ -28,8 +28,8 @@ def show_code_hits(console: Console, answer: Answer) -> None:
 
 def _notes(answer: Answer) -> Iterator[str]:
     shown, total = len(answer["hits"]), answer["total"]
-    looked_at = f"{answer['searched']} files searched by {answer['engine']}"
-    yield f"no matches; {looked_at}" if not total else f"{total} hits, {shown} shown; {looked_at}"
+    looked_at = f"{plural(answer['searched'], 'file')} searched by {answer['engine']}"
+    yield f"no matches; {looked_at}" if not total else f"{plural(total, 'hit')}, {shown} shown; {looked_at}"
     if answer["named"]:
         yield f"files with this in their path: {', '.join(answer['named'])}"
     if answer["not_text"]:

@@ -188,7 +188,7 @@ DEEDS: tuple[BillColumn, ...] = (
     BillColumn("policy", "How old content is treated.", lambda row: row.name),
     BillColumn(
         "left",
-        "Tool results that left the window, each replaced by a line.",
+        "How often a stub, a preview, a marker or a diff replaced a tool result; it may be the same result twice.",
         lambda row: count(row.figures["stubs"]),
     ),
     BillColumn("batches", "Batches in which they left (epochs).", lambda row: count(row.figures["epochs"])),

@@ -36,9 +36,9 @@ def dollars(value: float | None) -> str:
     """Format US dollars: $12.34, and more digits below ten cents. `-` for prices without a currency."""
     if value is None:
         return ABSENT
-    size = abs(value)
-    shown = f"${size:,.2f}" if size >= 0.1 or value == 0 else f"${size:.4f}"  # noqa: PLR2004 - ten cents
-    return f"-{shown}" if value < 0 else shown
+    size = round(abs(value), 4)
+    shown = f"${size:,.2f}" if size >= 0.1 or size == 0 else f"${size:.4f}"  # noqa: PLR2004 - ten cents
+    return f"-{shown}" if value < 0 < size else shown
 
 
 def ratio(value: float | None) -> str:

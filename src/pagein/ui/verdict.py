@@ -203,8 +203,8 @@ def _loss_warning(engine: Figures) -> str:
         return f"BROKEN: a provider would refuse {plural(engine['refused'], 'request')}. Please report this."
     if not engine["stubs"]:
         return "Nothing left the window, so nothing was lost."
-    left = plural(engine["stubs"], "tool result")
-    said = f"{left} left the window and 0 bytes were lost: each came back byte for byte."
+    left = plural(engine["stubs"], "time")
+    said = f"Tool results left the window {left} and 0 bytes were lost: each came back byte for byte."
     return " ".join(part for part in (said, _need_words(engine), _unseen(engine)) if part)
 
 
