@@ -3,6 +3,7 @@
 A text is parsed in a process of its own, which may die or hang: then the text is cut as one without symbols.
 """
 
+import threading
 from collections.abc import Sequence
 
 from pagein.model.symbols import Definition, FileSymbols
@@ -14,22 +15,22 @@ from pagein.workspace.symbols.symbol_index import LARGEST_FILE
 _SECONDS = 20.0
 
 
-def edges_of(text: str, title: str) -> Edges:
-    """Return the edges of a text. Takes as long as parsing does.
+def edges_of(text: str, title: str, stop: threading.Event | None = None) -> Edges:
+    """Return the edges of a text. Takes as long as parsing does. Raises AbortedOperation once `stop` is set.
 
     title: path of the file, if the text is one.
     """
-    return find_edges(text, title, _definitions(text, title))
+    return find_edges(text, title, _definitions(text, title, stop))
 
 
-def _definitions(text: str, path: str) -> Sequence[Definition]:
+def _definitions(text: str, path: str, stop: threading.Event | None) -> Sequence[Definition]:
     language = language_of(path)
     content = b"" if language is None else text.encode("utf-8", "surrogatepass")
     if language is None or len(content) > LARGEST_FILE:
         return ()
     crew = ParserCrew(1, _SECONDS)
     try:
-        (parsed,) = crew.parse(iter([ParseOrder(path, "", language.name, content)]))
+        (parsed,) = crew.parse(iter([ParseOrder(path, "", language.name, content)]), stop)
     finally:
         crew.close()
     return parsed.answer.definitions if isinstance(parsed.answer, FileSymbols) else ()
