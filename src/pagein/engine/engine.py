@@ -132,9 +132,10 @@ class Engine:
         self._keeper = IngestStore(blobs, workspace, counter)
         self._outside = outside if outside is None or not self._settings.witness else replace(outside, witness=True)
         self._reach = reach if reach is not None else RecallResources()
-        self._sessions = Sessions(keeps=journals is not None)
         self.evidence = CacheEvidence(journals, lambda: self.session(VERDICTS))
         self._shared = EngineResources(evidence=self.evidence)
+        # not the method itself: `_notice` replaces what is shared
+        self._sessions = Sessions(keeps=journals is not None, end_life=lambda name: self._shared.end_life(name))  # noqa: PLW0108
         self._forgettings: int | None = None
         self._tool_uses = None if journals is None or self._settings.floor_paging == "never" else ToolUses(journals)
 

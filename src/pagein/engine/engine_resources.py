@@ -26,3 +26,8 @@ class EngineResources:
     owed: Backlog = field(default_factory=Backlog)
     evidence: CacheEvidence = field(default_factory=CacheEvidence)
     waiting: Semaphore = field(default_factory=lambda: Semaphore(MOST_WAITING))
+
+    def end_life(self, session: str) -> None:
+        """Forget how requests of a session were rendered: its journal was removed, and in its next life no window is like that."""
+        self.forwarding.forget(session)
+        self.owed.forget_renderings(session)

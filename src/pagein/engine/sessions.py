@@ -27,10 +27,14 @@ class Sessions:
 
     keeps: True if sessions are stored; otherwise none is closed.
     most: most open sessions.
+    end_life: called with the name of a session whose journal was removed, before the session is opened anew.
     """
 
-    def __init__(self, *, keeps: bool, most: int = MOST_OPEN) -> None:
+    def __init__(
+        self, *, keeps: bool, most: int = MOST_OPEN, end_life: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._keeps = keeps
+        self._end_life = end_life
         self._most = most
         self._lock = Lock()
         self._opening: dict[str, Lock] = {}
@@ -76,6 +80,7 @@ class Sessions:
             if found is not None and found.is_removed:
                 self._held.pop(name, None)
                 del self._open[name]
+                self._end_life(name)
                 found = None
             if found is not None:
                 self._hold(name, found)

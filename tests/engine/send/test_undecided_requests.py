@@ -4,7 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from tests.engine.send.test_retries import EAGER, asked
 from tests.engine.test_requests import _locked
 
 import pagein
+from pagein import wiring
 from pagein.engine.engine import Engine
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.prepared_request import PreparedRequest
@@ -24,6 +25,7 @@ from pagein.model.entries import EpochEntry, NoteEntry, PreviewEntry, RequestSen
 from pagein.model.journal_notes import PassthroughNote
 from pagein.model.messages import Usage
 from pagein.providers.wire.request_body import open_body as envelope_of
+from pagein.tools.brief import offers
 
 
 def opened(folder: Path) -> Engine:
@@ -255,3 +257,64 @@ def test_to_forward_no_message_is_named_anew_that_was_sent_before(tmp_path: Path
         return found["chain_name"] + found["decode_entry"]
 
     assert calls(40) <= calls(10) + 2
+
+
+def thought(turns: int) -> dict[str, Any]:
+    """A request of a client whose model binds each thinking to the prompt that it answered, named by its number of turns."""
+    spoken: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "please do it"}]}]
+    for turn in range(turns):
+        thinking = {"type": "thinking", "thinking": "hm", "signature": f"{turn}"}
+        said: dict[str, Any] = {"type": "text", "text": "done"}
+        told: dict[str, Any] = {"type": "text", "text": "go on"}
+        if turn % 2 == 0:
+            said = {"type": "tool_use", "id": f"call_{turn}", "name": "Bash", "input": {"command": f"make {turn}"}}
+            text = f"part {turn} is built. " * 300
+            told = {"type": "tool_result", "tool_use_id": f"call_{turn}", "content": text}
+        spoken.append({"role": "assistant", "content": [thinking, said]})
+        spoken.append({"role": "user", "content": [told]})
+    return {
+        "model": "claude-opus-5-5",
+        "max_tokens": 1000,
+        # so large, and surely cached, that recall tools are offered from the first request on
+        "system": [{"type": "text", "text": "be good. " * 20_000, "cache_control": {"type": "ephemeral"}}],
+        "tools": [{"name": "Bash", "description": "d", "input_schema": {"type": "object"}}],
+        "messages": spoken,
+    }
+
+
+def without_thinking(body: bytes) -> list[list[dict[str, Any]]]:
+    return [[block for block in one["content"] if block["type"] != "thinking"] for one in messages(body)]
+
+
+def test_thinking_from_a_window_of_a_removed_life_is_never_sent_in_the_next_life(tmp_path: Path) -> None:
+    """Two gateways hold a session that a third process removes: what the second one sends of its old window answers no other window."""
+    sent: dict[int, list[list[dict[str, Any]]]] = {}
+
+    def ask_of(engine: Engine, turns: int) -> PreparedRequest:
+        body = json.dumps(thought(turns)).encode()
+        prepared = engine.prepare(body, "anthropic", at=10.0 * turns, hint="one", offers=offers(everything=False))
+        engine.observe(prepared, USED)
+        engine.settle()
+        sent[turns] = without_thinking(prepared.body)
+        bound = [
+            int(block["signature"])
+            for one in messages(prepared.body)
+            for block in one["content"]
+            if block["type"] == "thinking"
+        ]
+        for turn in bound:
+            assert sent[turn] == sent[turns][: len(sent[turn])], f"thinking {turn} is bound to another prompt"
+        return prepared
+
+    with opened(tmp_path) as one, opened(tmp_path) as two:
+        for turns in range(5):
+            ask_of(one, turns)
+        assert b"pg-" in ask_of(two, 5).body
+        with closing(wiring.open_for_upkeep(tmp_path / "store.db", workspace=tmp_path)) as store:
+            store.drop_sessions(["one"])
+        assert ask_of(one, 6).failure is not None
+        assert ask_of(one, 7).failure is None
+        assert ask_of(two, 8).failure is not None
+        for turns in (9, 10, 11):
+            assert ask_of(one, turns).failure is None
+            assert ask_of(two, turns).failure is None

@@ -5,7 +5,7 @@ They are written in the next turn of their session, by `Engine.settle`, and on c
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final, TypeAlias
 
@@ -75,6 +75,15 @@ class Backlog:
         """Return the items of a session, oldest first."""
         with self._lock:
             return tuple(self.waiting.get(session, ()))
+
+    def forget_renderings(self, session: str) -> None:
+        """Count the requests of a session as sent in another rendering than the last one of its branch."""
+        with self._lock:
+            debts = self.waiting.get(session, ())
+            if debts:
+                self.waiting[session] = deque(
+                    replace(one, is_last=False) if isinstance(one, UndecidedRequest) else one for one in debts
+                )
 
     def settle(self, session: str, debts: tuple[Debt, ...]) -> None:
         """Remove items that were written."""
