@@ -1,6 +1,7 @@
 """The commands that look at a store, run as a person runs them, on a real store."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -404,3 +405,13 @@ def test_a_search_in_what_the_store_does_not_have_is_refused(run: Run, option: s
     assert isinstance(refused, PageinError)
     assert f"no object has the id or nickname '{name}'" in str(refused)
     assert ("a beginning needs 4 characters or more" in str(refused)) == (len(name) < 4)
+
+
+def test_the_error_of_a_store_that_cannot_be_read_is_told_once(tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as app:
+        app.execute("CREATE TABLE user (name)")
+    asked = [sys.executable, "-m", "pagein", "objects", "--store", str(other)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 - the program itself
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "pagein: other.db is a SQLite file, but not a store of pagein; choose another path\n"

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+<<<<<<< ours
 from pagein.cli.standard_streams import print_json, warn
+=======
+from pagein.errors import StoreError
+>>>>>>> theirs
 
 if TYPE_CHECKING:
     from pagein.archive import Archive
@@ -64,10 +68,22 @@ def in_archive(store: str | None, workspace: Path | None, work: "Callable[[Archi
     with open_archive(place.store, workspace=place.workspace) as archive:
         with step_bar(Console(stderr=True), "following the journals") as tell:
             behind = catch_up(archive, tell)
+<<<<<<< ours
         if behind:
             warn(f"the newest entries may be missing: {behind}")
         with pause_collection():
             return work(archive)
+=======
+        try:
+            with pause_collection():
+                return work(archive)
+        except StoreError as problem:
+            behind = "" if str(problem) == behind else behind  # the store failed again, and tells so itself
+            raise
+        finally:
+            if behind:
+                sys.stderr.write(f"pagein: the newest entries may be missing: {plain(behind)}\n")
+>>>>>>> theirs
 
 
 def print_answer(answer: dict[str, Any], view: Callable[..., None], *, as_json: bool) -> None:
