@@ -27,9 +27,9 @@ from pagein.engine.cache.cache_inputs import (
     asks_long,
     economics_for,
     prices_without_cache,
-    profile_in,
 )
 from pagein.engine.intake import tool_deferral
+from pagein.engine.intake.client_profile import profile_in
 from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.journal import Fold, latest_note
@@ -339,7 +339,7 @@ class CallStages:
 
     def _note_client(self, pending: PendingCall) -> None:
         """Journal a new client profile. A request without tools does not show the profile."""
-        profile = profile_in(pending.envelope)
+        profile = profile_in(pending.envelope, pending.script)
         if profile is not None and self._window.rereads.states[self._log.leaf].profile is not profile:
             self._log.note(ClientNote(profile.name))
 

@@ -16,9 +16,9 @@ from typing import Final
 
 from pagein.engine.branch_index import BranchIndex
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, choice_that_fits
-from pagein.engine.cache.cache_inputs import profile_in
 from pagein.engine.cache.prompt_layout import IN_FRONT
 from pagein.engine.intake import recall_tools
+from pagein.engine.intake.client_profile import profile_in
 from pagein.engine.intake.message_chain import Unit
 from pagein.engine.log.journal import Fold
 from pagein.engine.prepared_request import CLOSED_GATE

@@ -11,6 +11,7 @@ from pagein import wiring
 from pagein.engine.engine import Engine
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.messages import Usage
+from pagein.policy.clients.profiles import CODEX
 from pagein.policy.stubs.recall_ways import are_small, tokens_of
 from pagein.policy.stubs.result_stubs import LONGEST
 from pagein.providers.validity import Api
@@ -313,3 +314,12 @@ def test_tools_are_small_up_to_half_a_percent_of_the_first_request() -> None:
     assert are_small(500, 100_000)
     assert not are_small(501, 100_000)
     assert tokens_of(4000) == 1000.0
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"tools": [{"type": "web_search"}]}], ids=["alone", "beside a tool of the provider"]
+)
+def test_codex_is_known_by_the_tools_that_it_adds_to_the_input(engine: Engine, more: dict[str, Any]) -> None:
+    given = {"model": "gpt-5.6-sol", "input": [PROGRAMS, {"role": "user", "content": "hi"}], "store": False, **more}
+    assert engine.prepare(json.dumps(given).encode(), "openai_responses", at=0.0, hint="one").failure is None
+    assert engine.session("one").client is CODEX

@@ -33,14 +33,11 @@ from pagein.model.entries import Body, EntryId, MessageEntry, NoteEntry, Request
 from pagein.model.journal_notes import CacheMarksNote, PrefixDigests, SystemPromptNote, UsageNote
 from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import Message, Text, Usage
-from pagein.policy.clients.profile import Profile
-from pagein.policy.clients.profiles import profile_of, tools_of
 from pagein.policy.economics.decision_prices import economics_of, economics_without_cache, waits_for_marks
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.ports import TokenCounter
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.prices.token_prices import Prices
-from pagein.providers.validity import Api
 from pagein.providers.wire.formats import SYSTEM_FIELDS, format_named
 from pagein.providers.wire.prompt_footprint import head_footprints
 from pagein.providers.wire.request_body import Envelope, model_in, same_name
@@ -207,18 +204,6 @@ def _digest(raws: list[bytes]) -> str:
 def _digest_of(raw: bytes) -> bytes:
     """Digest tools and prompts, which are large and the same from call to call."""
     return same_name(decode_json(raw))
-
-
-def profile_in(envelope: Envelope) -> Profile | None:
-    """Return the client profile of a request's tools; None if unknown."""
-    return _profile(bytes(envelope.fields.get("tools", b"[]")), envelope.api)
-
-
-@lru_cache(maxsize=64)
-def _profile(tools: bytes, api: Api) -> Profile | None:
-    """Return the client profile of a list of tools, cached because tools rarely change."""
-    offered = tools_of(format_named(api).tools.definitions(decode_json(tools)))
-    return profile_of(offered) if offered else None
 
 
 # --- the use of the cache, and the prices ---

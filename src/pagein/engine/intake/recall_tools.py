@@ -34,7 +34,8 @@ from pagein.engine.intake.message_chain import Transcript
 from pagein.model.entries import Body, NoteEntry, RequestSent
 from pagein.model.journal_notes import Note, OfferedTool, ToolsLaterNote, ToolsNote
 from pagein.model.json_text import decode_json, encode_json
-from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
+from pagein.policy.clients.added_tools import ADDED_TOOLS, adds_shell_of_codex
+from pagein.policy.clients.profiles import OTHER, profile_of, tools_of
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.policy.stubs.recall_ways import SHELL, TOOLS, EnteringTools, Way, are_small, tokens_of
 from pagein.providers.validity import Api
@@ -48,7 +49,6 @@ Settled: TypeAlias = tuple[ToolOffer, ...] | Literal["later"] | None
 
 _OURS: Final = re.compile(r"(^|_)pagein(_|$)|(^|_)rlm_peek$")
 _FREE: Final = (None, "auto")
-_PROGRAMS: Final = "exec"  # codex's tool for programs, which call its shell
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +194,14 @@ def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
     brought = _brought(bytes(envelope.fields.get("tools", b"[]")), envelope.api)
     if brought is not None:
         return brought
-    return SHELL if any(_hands_over_a_shell(item.raw) for item in script.items[: script.head + 1]) else None
+    return SHELL if any(adds_shell_of_codex(item.raw) for item in script.items[: script.head + 1]) else None
 
 
 def _tells_nothing(envelope: Envelope, script: Transcript) -> bool:
     """Return whether the request and its input list no tools."""
     # `functions` is the earlier form of Chat, whose model can call no tool that is not among them
     return envelope.fields.keys().isdisjoint(("tools", "functions")) and not any(
-        b'"additional_tools"' in item.raw for item in script.items[: script.head + 1]
+        ADDED_TOOLS in item.raw for item in script.items[: script.head + 1]
     )
 
 
@@ -216,16 +216,6 @@ def _brought(tools: bytes, api: Api) -> Way | None:
     profile = profile_of(specs)
     has_shell = profile is not OTHER and any(profile.ops.get(one.name) == "exec" for one in specs)
     return SHELL if has_shell else None
-
-
-@lru_cache(maxsize=16)
-def _hands_over_a_shell(raw: bytes) -> bool:
-    """Return whether an input item adds a shell among its tools, as codex does for GPT-5.6 and later."""
-    if b'"additional_tools"' not in raw:
-        return False
-    value = decode_json(raw)
-    tools = value.get("tools") if isinstance(value, dict) and value.get("type") == "additional_tools" else None
-    return any(one.name == _PROGRAMS or CODEX.ops.get(one.name) == "exec" for one in tools_of(tools))
 
 
 def is_agents(envelope: Envelope) -> bool:
