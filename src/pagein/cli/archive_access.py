@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-<<<<<<< ours
 from pagein.cli.standard_streams import print_json, warn
-=======
 from pagein.errors import StoreError
->>>>>>> theirs
 
 if TYPE_CHECKING:
     from pagein.archive import Archive
@@ -68,12 +65,6 @@ def in_archive(store: str | None, workspace: Path | None, work: "Callable[[Archi
     with open_archive(place.store, workspace=place.workspace) as archive:
         with step_bar(Console(stderr=True), "following the journals") as tell:
             behind = catch_up(archive, tell)
-<<<<<<< ours
-        if behind:
-            warn(f"the newest entries may be missing: {behind}")
-        with pause_collection():
-            return work(archive)
-=======
         try:
             with pause_collection():
                 return work(archive)
@@ -82,8 +73,7 @@ def in_archive(store: str | None, workspace: Path | None, work: "Callable[[Archi
             raise
         finally:
             if behind:
-                sys.stderr.write(f"pagein: the newest entries may be missing: {plain(behind)}\n")
->>>>>>> theirs
+                warn(f"the newest entries may be missing: {behind}")
 
 
 def print_answer(answer: dict[str, Any], view: Callable[..., None], *, as_json: bool) -> None:

@@ -30,9 +30,7 @@ class Sessions:
     end_life: called with the name of a session whose journal was removed, before the session is opened anew.
     """
 
-    def __init__(
-        self, *, keeps: bool, most: int = MOST_OPEN, end_life: Callable[[str], None] = lambda _: None
-    ) -> None:
+    def __init__(self, *, keeps: bool, most: int = MOST_OPEN, end_life: Callable[[str], None] = lambda _: None) -> None:
         self._keeps = keeps
         self._end_life = end_life
         self._most = most
