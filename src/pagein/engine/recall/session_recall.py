@@ -67,7 +67,10 @@ class RecallFigures:
 
 
 class SessionRecall:
-    """Recall for a session. Thread-safe."""
+    """Recall for a session. Thread-safe.
+
+    clock: monotonic clock in seconds, for durations.
+    """
 
     def __init__(
         self,
@@ -75,11 +78,13 @@ class SessionRecall:
         pager: Pager,
         keeper: IngestStore,
         reach: RecallResources,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._entries = log
         self._pager = pager
         self._keeper = keeper
         self._reach = reach
+        self._clock = clock
         self._fold: Fold[Holdings] = Fold(log.journal, Holdings(), step, "recalls")
 
     @property
@@ -123,7 +128,7 @@ class SessionRecall:
         cut: makes the part from id, text and caps.
         turns: the first and the last turn of a chat, from 1; None for the whole text.
         """
-        began = time.monotonic()
+        began = self._clock()
         name = object_id.strip()
         part = cut(name, self._text(name, turns), self.bounds.caps)
         failure = self._journal(RecallNote(tool, (name,), call_id, part.hints))
@@ -135,14 +140,14 @@ class SessionRecall:
 
         Raises BadInput for a malformed pattern or filter, and AbortedOperation.
         """
-        began = time.monotonic()
+        began = self._clock()
         pattern = pattern_search.parse_pattern(lookup.pattern)
         names = self._names() if lookup.own else ()
         if lookup.scope is not None:
             names = tuple(dict.fromkeys(one.strip() for one in lookup.scope))
         page = HitPage(max(0, lookup.skip), self.bounds.matches)
         for name in names:
-            if page.full() or time.monotonic() - began > self.bounds.seconds:
+            if page.full() or self._clock() - began > self.bounds.seconds:
                 break
             if signal is not None and signal.is_set():
                 raise AbortedOperation("Operation aborted")
@@ -175,14 +180,14 @@ class SessionRecall:
         """Search the files below a folder. Raises BadInput, AbortedOperation, and HostError for a session without such a search."""
         if self._reach.code is None:
             raise HostError("this session has no search of the workspace")
-        began = time.monotonic()
+        began = self._clock()
         found = self._reach.code(folder).search(query, signal)
         self._log("search", (), {"pattern": query.pattern, "matchCount": found.total, "engine": found.engine}, began)
         return found
 
     def figures(self) -> RecallFigures:
         """Return figures on the session's objects, its recalls and the store."""
-        began = time.monotonic()
+        began = self._clock()
         try:
             size: int | None = self._keeper.blobs.figures()[1]
         except StoreError:
@@ -228,7 +233,7 @@ class SessionRecall:
 
     def clock(self) -> float:
         """Return seconds of the monotonic clock."""
-        return time.monotonic()
+        return self._clock()
 
     def text(self, name: str) -> str:
         """Return the whole text of an object, without a journal entry. Raises NotRecallable and StoreError."""
@@ -335,7 +340,7 @@ class SessionRecall:
         self.log(operation, [one.object_id for one in paged], {**details, "tokens": tokens}, 0.0)
 
     def _log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], began: float) -> None:
-        self.log(operation, objects, details, time.monotonic() - began)
+        self.log(operation, objects, details, self._clock() - began)
 
     def _served_markers(self) -> frozenset[echo_guard.Facts]:
         return frozenset(self._served_facts())
