@@ -45,7 +45,8 @@ SENDING = ("lay_out_window", "splice_changes", "place_breakpoints", "validate_re
 # and the store whether it has the last entry (`engine.session`): a module, 2 calls.
 # A request waits for the report of the answer that it brings back (`engine.expected_reports`): a module, 2 calls.
 # Tokens of prompts have a module (`engine.log.prompt_tokens`): a module, 3 calls.
-OF_ANY_CLIENT = (47, 161)
+# The client of a request is told in a module of its own (`engine.intake.client_profile`): a module.
+OF_ANY_CLIENT = (48, 161)
 OF_A_KNOWN_CLIENT = (67, 342)
 
 
