@@ -23,7 +23,7 @@ from pagein.testing.store_soundness import faults_of
 from pagein.upkeep import check_store, reindex
 from pagein.wiring import layers_of
 
-STEPS = 120
+STEPS = 160
 FORGET = """import sys; from pathlib import Path; from pagein import erasure, wiring
 store = wiring.open_for_forgetting(Path(sys.argv[1]), workspace=Path(sys.argv[1]).parent)
 erasure.forget_texts(store, sys.argv[2:], Path(sys.argv[1]), Path(sys.argv[1] + ".log"), lambda told: print(told, flush=True))"""
@@ -94,7 +94,7 @@ def test_a_forgetting_that_was_killed_leaves_all_or_nothing_and_is_finished_by_o
         path = tmp_path / f"{number}.pagein"
         shutil.copy(told, path)
         phase = ("looking for it in the store", "making objects again")[number % 2]
-        kill_after(path, phase, drawn.uniform(0.0, 0.5 if number % 2 == 0 else 0.1))
+        kill_after(path, phase, drawn.uniform(0.0, 0.5 if number % 2 == 0 else 0.05))
         seen.add(look(path, whole))
         finish(path, by_indexer=number > 1)
     assert (True, True) in seen, "none was ended while objects were made again"
