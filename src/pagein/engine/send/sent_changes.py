@@ -216,9 +216,6 @@ class SentHistory:
                 case NoteEntry(kind=kind) if found and kind == _PASSED:
                     if isinstance(one.body.note, PassthroughNote):
                         found[-1] = replace(found[-1], passed=True)
-        else:
-            if here is None and found:  # nobody knows of which prompts its thinking is, if it has a past
-                found[-1] = replace(found[-1], begun=True)
         found.reverse()
         return found, here
 
@@ -228,7 +225,7 @@ class _Request:
     """A request of a branch.
 
     epoch: the epoch opened for it; None if absent.
-    begun: True if recall tools entered with it, or if it is the first of its session.
+    begun: True if recall tools entered with it.
     passed: True if the request before it was retried unmodified.
     """
 
