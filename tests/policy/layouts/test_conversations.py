@@ -18,7 +18,6 @@ from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.pool_notes import PoolAct, PoolNote
-from pagein.policy.layouts.inline import InlineLayout
 from pagein.policy.layouts.pool_lines import LEGEND, metadata_line, quoted
 from pagein.policy.layouts.pooled import PooledLayout
 from pagein.policy.layouts.pooled_fold import PooledFold, PooledRequest
@@ -29,6 +28,7 @@ from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
 from pagein.providers.wire.laid_requests import render_prompt
+from pagein.testing.inline_layout import InlineLayout
 
 Name = Literal["inline", "pooled", "pooled-spec"]
 NAMES: tuple[Name, ...] = ("inline", "pooled", "pooled-spec")

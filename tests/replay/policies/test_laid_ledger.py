@@ -8,7 +8,6 @@ import pytest
 
 from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.messages import FileAccess, Message, ToolCall, ToolResult
-from pagein.policy.layouts.inline import InlineLayout
 from pagein.policy.layouts.pooled_window import SPEC
 from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.tokens.counters import counter_for
@@ -26,6 +25,7 @@ from pagein.replay.policies.laid_tiers import TieredSession
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.prompt_sizes import SizedCall
+from pagein.testing.inline_layout import InlineLayout
 from pagein.testing.story import Story
 from pagein.tools.pools import POOL_TOOLS as TOOLS_FOR_POOLS
 

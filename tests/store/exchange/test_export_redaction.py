@@ -1,6 +1,5 @@
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,20 +22,6 @@ from pagein.testing.upkeep_contract import export_all, import_all
 from pagein.upkeep import check_store
 
 SECRET = "hunter2-is-what-nobody-may-see"  # noqa: S105 - a test's
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteUpkeep]:
-    store = SqliteUpkeep(tmp_path / "one.pagein")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[SqliteUpkeep]:
-    store = SqliteUpkeep(tmp_path / "two.pagein")
-    yield store
-    store.close()
 
 
 def talk(name: str, arguments: str, answer: str) -> list[Entry]:

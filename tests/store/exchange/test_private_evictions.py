@@ -1,8 +1,5 @@
 """An evicted text that may show a file which was excluded later is in no export, and in no store that imports one."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from pagein.model.entries import (
@@ -33,20 +30,6 @@ from pagein.upkeep import check_store
 
 SECRET = "hunter2-is-what-nobody-may-see"  # noqa: S105 - a test's
 PLAIN = "a.py"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteUpkeep]:
-    store = SqliteUpkeep(tmp_path / "one.pagein")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[SqliteUpkeep]:
-    store = SqliteUpkeep(tmp_path / "two.pagein")
-    yield store
-    store.close()
 
 
 def call(store: SqliteUpkeep, name: str, arguments: str, answer: str) -> StoredObject:

@@ -134,13 +134,6 @@ def lived(tmp_path: Path) -> Iterator[SqliteUpkeep]:
     store.close()
 
 
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[SqliteUpkeep]:
-    store = SqliteUpkeep(tmp_path / "fresh.pagein")
-    yield store
-    store.close()
-
-
 def test_a_moved_store_recalls_and_proves_all_its_content(tmp_path: Path, fresh: SqliteUpkeep) -> None:
     lived = make_lived_in_store(tmp_path / "lived.pagein", tmp_path / "work", 7, 100)
     assert len(lived.stubs) > 5

@@ -1,4 +1,4 @@
-"""Bundle together what the history of one file needs, so that few bundles are unpacked for it.
+"""Bundles of the texts and edits of files, in the order of paths: the history of a file unpacks few of them.
 
 Rules of this file
 ------------------

@@ -1,4 +1,4 @@
-"""The inline layout: the conversation as it stands. Every result is where its call is."""
+"""A layout that shows a conversation as it stands: what every other layout is compared with."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
