@@ -222,6 +222,32 @@ def test_a_text_that_is_removed_while_its_bundle_is_made_is_in_no_bundle(
     assert_all_there(store, left)
 
 
+def test_a_run_ends_where_its_bundle_gets_the_number_of_a_dissolved_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pagein.store.sql.file_bundles._SIZE", 1 << 20)
+    for version in range(5):
+        for file in range(FILES):
+            write(store, file, version)
+    written: list[int] = []
+
+    def write_meanwhile(contents: ShortContents, likely: Sequence[BundleSource] = ()) -> BlobBundle:
+        for version in range(5, 12) if not written else ():
+            written.extend(write(store, file, version).sequence for file in range(FILES))
+        return bundle_of(contents, likely)
+
+    monkeypatch.setattr("pagein.store.sql.file_bundles.bundle_of", write_meanwhile)
+    steps = 0
+    while store.bundle_more(rest=True):
+        steps += 1
+        assert (
+            steps < 20
+        )  # the bundle of the first run is the newest blob as the second run begins, and is dissolved first
+    assert len(written) == 7 * FILES
+    assert {len(bundles_of(store, contents(store, file))) for file in range(FILES)} == {1}
+    assert_all_there(store, {file: list(range(12)) for file in range(FILES)})
+
+
 def test_a_damaged_text_stays_where_it_is_and_holds_no_other_up(tmp_path: Path) -> None:
     path = tmp_path / "one.pagein"
     with closing(SqliteUpkeep(path)) as store:

@@ -7,7 +7,8 @@ Rules of this file
 2. A run takes over each earlier run that has at most twice as many blobs as what is newer. So the texts of a file are in few runs, and a blob
    is seldom bundled again: both grow with the logarithm of the number of blobs.
 3. A run goes on in short steps. What is left to do follows from the rows alone: the blobs of the newest run that wait, or are in a bundle from before
-   it. The number of a run is the largest number that a blob had when it began.
+   it. The number of a run is the largest number that a blob had when it began. Where the last blobs are deleted, further ones get their numbers
+   again: the run is renumbered, so that its bundles are not taken for earlier ones.
 4. A blob that was in another bundle before a file needed it stays there.
 """
 
@@ -102,6 +103,15 @@ def take_step(rows: Rows, step: FileStep) -> int:
         rows.execute("UPDATE layer SET version = ? WHERE name = ?", (_IS_WHOLE, _NEWEST))
         return 1
     return len(step.damaged) or _begin_run(rows, run)
+
+
+def renumber_run(rows: Rows) -> None:
+    """Lower the number of the newest run to the largest number of a blob, before its next bundle is stored."""
+    run, _ = _newest_run(rows)
+    ((last,),) = rows.execute("SELECT max(number) FROM blob").fetchall()
+    if last < run:
+        rows.execute("UPDATE file_text SET run = ? WHERE run = ?", (last, run))
+        rows.execute("UPDATE layer SET place = ? WHERE name = ?", (last, _NEWEST))
 
 
 def _begin_run(rows: Rows, newest: int) -> int:

@@ -21,7 +21,7 @@ from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erased_texts import ErasedTexts
 from pagein.store.sql.blob_batches import load_blobs
 from pagein.store.sql.bundle_sources import likely_sources
-from pagein.store.sql.file_bundles import next_step, note_file_text, take_step
+from pagein.store.sql.file_bundles import next_step, note_file_text, renumber_run, take_step
 from pagein.store.sql.packed_bytes import (
     BUNDLE,
     DIFFERENCE,
@@ -140,7 +140,10 @@ class SqlBlobs:
         with self._database.open_writer() as rows:
             if step is None:
                 return free_older(rows)
-            return take_step(rows, step) if bundle is None else put_bundle(rows, bundle)
+            if bundle is None:
+                return take_step(rows, step)
+            renumber_run(rows)
+            return put_bundle(rows, bundle)
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         with self._database.open_writer() as rows:
