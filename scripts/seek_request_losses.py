@@ -6,7 +6,7 @@ model.
 Each session is drawn with a client, a model, a preset and a provider that keeps its cache entries as documented or not, and is taken to
 end after each of its calls. No HTTP, no store on a disk. Prints how many were tried and the worst of each preset and provider, with its
 seed; exit status 1 where one loses more than 2 %. Not counted, and told apart, are the price of the recall tools that a known agent has
-from its first request on, and ends at which a request of the client itself was already too long for the model. The same seed draws the
+from its first request on, and ends from the first request of the client on that may fill its window. The same seed draws the
 same session. `scripts/seek_losses.py` replays sessions as from their logs; this one sees the bytes, and the recall tools in them.
 """
 

@@ -121,6 +121,12 @@ def test_no_rewrite_rests_on_an_entry_that_only_renewal_keeps_before_the_provide
     assert drawn_loss(7003735, "thrifty", "unrefreshed").share <= MOST
 
 
+def test_ends_from_a_nearly_full_window_on_are_counted_apart() -> None:
+    """The window overflows at 190,500 of 200,000 tokens; one call later the client's own request is too long: +18 %."""
+    loss = drawn_loss(400108795, "thrifty", "unrefreshed")
+    assert loss.share <= MOST < loss.full
+
+
 def _body(*sizes: int, marks: dict[int, str]) -> bytes:
     """A request of blocks of these sizes in tokens of a character each, with breakpoints at some."""
     blocks: list[dict[str, Any]] = []

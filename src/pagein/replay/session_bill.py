@@ -1,7 +1,8 @@
 """Replay one session under every requested policy."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from pagein.engine.engine import Settings
@@ -19,15 +20,19 @@ from pagein.replay.policies.laid_tiers import TieredSession
 from pagein.replay.policies.ledger import Ledger, Policy
 from pagein.replay.policies.optimum import bound, optimum
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
-from pagein.replay.policies.tally import Trace
+from pagein.replay.policies.tally import Tally, Trace
 from pagein.replay.prompt.billable_session import BillableSession
 from pagein.replay.prompt.context_limit import beyond, model_window
 from pagein.replay.results.bill_figures import figures
 from pagein.replay.results.session_pictures import detail, first_words
 
 _BASELINES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "compact")
-_ORACLES = ("optimum", "bound")
-POLICIES = (*_BASELINES, FULL, QUIET, *PRESET_POLICIES, *_ORACLES)
+_LIMITS: Final[Mapping[str, Callable[[BillableSession, Prices], Tally]]] = {
+    "optimum": optimum,
+    "optimum-results": partial(optimum, arguments=False),
+    "bound": bound,
+}
+POLICIES = (*_BASELINES, FULL, QUIET, *PRESET_POLICIES, "optimum", "bound")
 """Names of the policies replayed by default, in the order of the tables."""
 LAYOUT_POLICIES: Final[Mapping[str, tuple[str, ...]]] = {
     "inline": (FULL, QUIET),
@@ -36,7 +41,7 @@ LAYOUT_POLICIES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The policies of each layout. All policies that are not named here are inline, too."""
 _LAID = (*LAYOUT_POLICIES["pooled"], *LAYOUT_POLICIES["tiered"])
-EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_LAID, *_ORACLES)
+EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_LAID, *_LIMITS)
 """Names of all policies."""
 
 
@@ -96,9 +101,8 @@ def bill_session(recording: BillableSession, terms: ReplayTerms) -> BilledSessio
     rows: dict[str, Figures] = {}
     kept = _PolicyTraces()
     for name in terms.policies:
-        if name in ("optimum", "bound"):
-            tally = (optimum if name == "optimum" else bound)(recording, terms.prices)
-            rows[name] = figures(tally, terms.prices, counted=False)
+        if name in _LIMITS:
+            rows[name] = figures(_LIMITS[name](recording, terms.prices), terms.prices, counted=False)
         elif name in _LAID:
             rows[name] = _play_layout(name, recording, terms, kept)
         else:

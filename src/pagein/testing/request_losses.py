@@ -34,6 +34,8 @@ Api: TypeAlias = Literal["anthropic", "openai_chat"]
 BEGIN: Final = 1_795_800_000.0
 _ANSWER: Final = 9000
 """Tokens of the longest answer that the client allows."""
+_LIMIT: Final = 0.97
+"""Share of a window at which pagein rewrites it at any cost, with a third more than the news for an estimate's error."""
 _MOST: Final = 300_000.0
 """BIT that keep-alive requests of a session may cost, as the gateway's caps by default."""
 _ASKS: Final = ("review it, says", "says", "fix it, says")
@@ -252,8 +254,8 @@ class RequestLoss:
 
     share: without the price of the recall tools that a known agent has from its first request on that can be cached.
     end: calls up to that end. whole: the largest share with that price.
-    full: the largest share at ends from the first request of the client on that the provider would refuse as too long,
-        which neither `share` nor `whole` has: append-only would have ended there, or been compacted.
+    full: the largest share at ends from the first request of the client on that may fill its window, which neither
+        `share` nor `whole` has: append-only is about to be refused there, or compacted (as in `testing.losses`).
     """
 
     share: float
@@ -274,8 +276,7 @@ def request_loss(
     ours, has_tools = _curated(sent, made, manner, preset, kind)
     caches = _Caches(made, manner, kind)
     tools = accumulate(_price_of_tools(sent, plain, caches, manner, has_tools)) if any(has_tools) else [0.0] * len(sent)
-    is_refused = (two.prompt + _ANSWER > PRICES[one.model].window for one, two in zip(sent, direct, strict=True))
-    most = next((end for end, refused in enumerate(is_refused, start=1) if refused), len(sent) + 1)
+    most = _first_full(sent, direct)
     found, whole, full = RequestLoss(-1.0), -1.0, -1.0
     for end, (base, paid, own) in enumerate(zip(theirs, ours, tools, strict=True), start=1):
         share = (paid - max(0.0, own)) / base - 1
@@ -284,6 +285,17 @@ def request_loss(
         else:
             found, whole = max(found, RequestLoss(share, end)), max(whole, paid / base - 1)
     return replace(found, whole=whole, full=full)
+
+
+def _first_full(sent: Sequence[_MadeRequest], direct: Sequence[BilledRequest]) -> int:
+    """Return the first end at which the client's own request may be too long for its model; else one past the last."""
+    before = 0
+    for end, (one, billed) in enumerate(zip(sent, direct, strict=True), start=1):
+        window, feared = PRICES[one.model].window, billed.prompt + max(0, billed.prompt - before) / 3
+        if feared > _LIMIT * window or billed.prompt + _ANSWER > window:
+            return end
+        before = billed.prompt
+    return len(sent) + 1
 
 
 def _price_of_tools(

@@ -33,7 +33,8 @@ POLICY_MEANINGS: Mapping[str, str] = {
     "pooled": "the pooled layout: results as objects in pools, which leave in batches when no longer recent and return by activate",
     "pooled-spec": "the pooled layout as specified: the active contents after the conversation, sent again with every request",
     "tiered": "the tiered layout: each file that was read whole stands once, in tiers in front of the conversation",
-    "optimum": "the cheapest times to evict results that were shown whole, knowing the whole session",
+    "optimum": "the cheapest times to evict results that were shown whole, and long arguments, knowing the whole session",
+    "optimum-results": "the same for results alone: the limit of the preset `careful`, which masks no arguments",
     "bound": "position-free lower bound: each text paid only where it is used",
 }
 
@@ -56,6 +57,7 @@ POLICY_LABELS: Mapping[str, str] = {
     "pooled-spec": "pooled to the letter",
     "tiered": "layout tiered",
     "optimum": "best in hindsight",
+    "optimum-results": "best of results alone",
     "bound": "lower bound",
 }
 """What a policy is, in a few words."""

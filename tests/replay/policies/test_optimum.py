@@ -1,5 +1,6 @@
 """The optimum against a search of everything, and the order of the references."""
 
+import json
 from itertools import combinations
 
 import pytest
@@ -116,6 +117,18 @@ def _rounded_down(charges: Prices, recording: BillableSession) -> float:
     """Some caches read whole steps of tokens only; the optimum does not know of them."""
     rules = charges.cache
     return float(len(recording.sized) * (rules.granularity + rules.recomputed)) if rules.model == "anywhere" else 0.0
+
+
+def test_the_optimum_of_results_alone_keeps_arguments() -> None:
+    """Four long files are written, and nothing in them is needed again."""
+    story = Story().asks()
+    for number in range(4):
+        story.works(3000, args=json.dumps({"command": f"{number} " * 4000}))
+    recording = story.says().recording(CHARGED)
+    some, whole = optimum(recording, CHARGED, arguments=False), optimum(recording, CHARGED)
+    ledger = Ledger(recording, APPEND, CHARGED, stress=False, trace=False)
+    ledger.run()
+    assert whole.cost < some.cost < ledger.tally.cost
 
 
 def test_without_a_cache_the_optimum_sends_what_is_needed_and_pays_it_whole() -> None:

@@ -79,8 +79,10 @@ class _CacheOption:
         return (0.0, read, 0.0, size - read) if self.long else (0.0, read, size - read, 0.0)
 
 
-def optimum(recording: BillableSession, prices: Prices) -> Tally:
+def optimum(recording: BillableSession, prices: Prices, *, arguments: bool = True) -> Tally:
     """Return the bill of the cheapest edit times: append-only order, and at an edit every dead block becomes a stub.
+
+    arguments: whether arguments of old calls may leave; if not, only results do.
 
     Exact over edit times per segment, under the better of the provider's TTLs for the session. Assumes a perfectly
     placed frontier breakpoint and knows every need, so nothing is recalled. Recorded misses are replayed as for every
@@ -89,7 +91,7 @@ def optimum(recording: BillableSession, prices: Prices) -> Tally:
     leases = [_CacheOption(prices)]
     if prices.cache.model == "breakpoints":
         leases.append(_CacheOption(prices, long=True))
-    segments = _segments(recording)
+    segments = _segments(recording, arguments=arguments)
     return min((_tally_for_option(recording, segments, lease) for lease in leases), key=lambda tally: tally.cost)
 
 
@@ -165,7 +167,7 @@ def _shared_tally(recording: BillableSession) -> Tally:
     return tally
 
 
-def _segments(recording: BillableSession) -> list[_Segment]:
+def _segments(recording: BillableSession, *, arguments: bool = True) -> list[_Segment]:
     uses: dict[int, list[int]] = {}
     segments: list[_Segment] = []
     starts = [i for i, sized in enumerate(recording.sized) if sized.opens_segment] or [0]
@@ -173,7 +175,9 @@ def _segments(recording: BillableSession) -> list[_Segment]:
         for index in range(start, end):
             _note_uses(recording, index, uses)
         warm = max(recording.cold_read, recording.floor[1]) if segments else recording.first_read
-        segments.append(_Segment(start, end - start, tuple(_parts(recording, start, end, uses)), warm))
+        segments.append(
+            _Segment(start, end - start, tuple(_parts(recording, start, end, uses, arguments=arguments)), warm)
+        )
     return segments
 
 
@@ -186,7 +190,9 @@ def _note_uses(recording: BillableSession, index: int, uses: dict[int, list[int]
             uses.setdefault(need.holders[-1].ordinal, []).append(index)
 
 
-def _parts(recording: BillableSession, start: int, end: int, uses: dict[int, list[int]]) -> Iterator[_PromptPart]:
+def _parts(
+    recording: BillableSession, start: int, end: int, uses: dict[int, list[int]], *, arguments: bool
+) -> Iterator[_PromptPart]:
     hidden = _hidden_pieces(recording, start, end)
     for index in range(start, end):
         sized = recording.sized[index]
@@ -195,7 +201,7 @@ def _parts(recording: BillableSession, start: int, end: int, uses: dict[int, lis
             gain = 0.0
             if block.kind == "result" and tokens > _MIN_TOKENS:
                 gain = tokens - _RESULT_STUB
-            elif block.kind == "arguments" and block.chars >= _ARGUMENT_FROM:
+            elif arguments and block.kind == "arguments" and block.chars >= _ARGUMENT_FROM:
                 spared = tokens * (block.chars - _ARGUMENT_KEPT) / block.chars
                 gain = spared - _ARGUMENT_STUB if spared > _MIN_TOKENS else 0.0
             used = tuple(sorted({index, *uses.get(block.ordinal, ())}))
