@@ -152,7 +152,7 @@ def figures_of_readme() -> Iterator[str]:
     median, bridged = (round(100 * (1 - one)) for one in (NO.median, YES.median))
     new_less, new_median = (round(100 * (1 - one)) for one in (NEW_STORE.cost, NEW_STORE.median))
     yield f"On {SESSIONS} recorded sessions of real users, with default settings, pagein lowers the bill by {less} % against the same calls without it (mean"
-    yield f"of six sources), and by {claude} % for Claude Code alone. The median session of Claude Code saves {median} %{'' if bridged == median else f', and {bridged} % with keep-alive requests'}. In a new store"
+    yield f"of six sources), and by {claude} % for Claude Code alone. The median session of Claude Code saves {median} %{', with keep-alive requests or without' if bridged == median else f', and {bridged} % with keep-alive requests'}. In a new store"
     yield f"the bill falls by {new_less} %, that median session by {new_median} %: sessions borrow from what earlier ones saved ([all figures](docs/reference/residency-results.md#cache-lifetimes))."
 
 
