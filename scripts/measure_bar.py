@@ -189,7 +189,8 @@ def _costs(measured: Measured) -> Iterable[Row]:
 
 
 def _row(name: str, bill: Bill, cell: Callable[[Bill, str], str]) -> Row:
-    return Row(name, {policy: cell(bill, policy) for policy in bill["policies"] if policy not in (BASELINE, OPTIMUM)})
+    shown = (policy for policy in bill["policies"] if policy not in (BASELINE, OPTIMUM, RESULTS_ALONE))
+    return Row(name, {policy: cell(bill, policy) for policy in shown})
 
 
 def _coding(bill: Bill, but: str = "") -> tuple[str, ...]:
