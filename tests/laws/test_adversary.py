@@ -115,6 +115,7 @@ DRAWN = {
     5014390: "the client came back to a model whose anchor stood too far in front of the breakpoints to be found: +4.1 %",
     8023258: "the prompt shrank by 51 hidden tokens, the hour's entry was taken for lost, and a rewrite for free: +18.6 %",
     8072698: "a window too small to be cached lost more, grew, and was cached two calls later than the client's: +6.1 %",
+    9000942: "an anchor after a request that showed results once was paid for the answer alone, and wrote those results: +4.0 %",
     5019800: "the bill, of which 2 % may be risked, counted the model's own words twice over: +2.07 %",
 }
 

@@ -40,6 +40,20 @@ def test_a_request_with_more_blocks_than_the_look_back_or_with_an_image_gets_no_
         assert found.asking == asking
 
 
+def test_an_anchor_behind_an_answer_is_paid_for_what_the_last_request_showed_after_its_last_breakpoint() -> None:
+    """The results stand in front of the answer and are in no cache, so the anchor writes 8,000 tokens beside its 300."""
+    held = CachedPrefix(CacheLease(300.0, sent=0.0, held=60_000.0, calls=10, stops=1, feared=1e6))
+    premium = 0.75
+    for size, in_hand, exposable in (
+        (60_500, 301 * premium, 200.0),
+        (68_500, 301 * premium, 0.0),
+        (68_500, 8301 * premium, 200.0),
+    ):
+        found = terms(held, Lifetimes(asked=300.0), Moment(20.0, 0.0, size, 500, replied=300), in_hand, anew=False)
+        assert found is not None
+        assert found.exposable == exposable
+
+
 def test_on_a_return_to_a_model_the_anchor_in_its_cache_gets_a_breakpoint() -> None:
     first = _answered(_asked(None, 0.0, size=10_000), messages=5, size=10_000)
     other = _asked(first, 60.0, size=11_000, switched=True)

@@ -183,10 +183,11 @@ def terms(
     # whether other sessions have cached this prompt prefix is unknown before the answer
     goes_on = before.lease.alive(moment.now) and not (anew or switched)
     new = moment.scale * (moment.new if goes_on else moment.size)
-    if goes_on and before.lease.held > 0.0:  # results that the last request showed once are not in the cache yet
-        new = max(new, size - before.lease.held)
+    # results that the last request showed once are not in the cache yet; they stand in front of the model's answer
+    shown = max(0.0, size - before.lease.held - new) if goes_on and before.lease.held > 0.0 else 0.0
+    new += shown
     is_near = lifetimes.lookback is None or moment.blocks < lifetimes.lookback
-    said = moment.scale * moment.replied if goes_on else 0.0
+    said = moment.scale * moment.replied + shown if goes_on else 0.0
     # the first image of a conversation also voids the cached messages
     is_found = is_near and not moment.uncounted
     asked = cache_lifetimes.UpcomingRequest(moment.now, size, new, said=said, is_found=is_found)

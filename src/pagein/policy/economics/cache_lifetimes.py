@@ -60,7 +60,7 @@ class UpcomingRequest:
     new: tokens certain to be written.
     rewritten: as in `Request`.
     again: tokens in front of the news that a rewrite writes again.
-    said: tokens at the beginning of the news that the model wrote, if a cache breakpoint may stand behind them; else 0.
+    said: tokens of the news up to the end of the model's answer, if a cache breakpoint may stand there; else 0.
     is_found: False if the price of the news is unknown: the last entry is too many blocks away for the look-back (A3), or
         they have an image or a document, whose tokens no estimate can tell.
     """

@@ -92,6 +92,8 @@ class KeepAlivePagein(PageinPolicy):
         # how much of the prompt prefix other sessions keep cached is unknown before the answer
         certain = self._fresh if before.alive(at) else max(0.0, size - floor)
         said = sum(tokens for _, tokens in said_in(sized, self._recording)) if goes_on else 0.0
+        if said:  # in front of the answer stands what the last request showed after its last breakpoint
+            said += min(self._uncached, max(0.0, self._fresh - sum(sized.blocks)))
         asked, in_hand = cache_lifetimes.UpcomingRequest(at, size, certain, said=said), self._in_hand
         self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand + self.reserve)
         self._rewrite = cache_lifetimes.short_rewrite(before, self.lifetimes, asked, in_hand + self.reserve)
@@ -103,7 +105,7 @@ class KeepAlivePagein(PageinPolicy):
         self._uncached = size - ledger.window.cumulative[hide.tail - 2] if hide.tail else 0.0
         self._fresh = max(0.0, self._fresh - _tokens_spared(hide) - self._uncached)
         self._rewrites = hide.rewrites
-        self.exposable = 0.0 if self._rewrites or hide.tail else exposable
+        self.exposable = 0.0 if hide.changes_sent or hide.tail else exposable
         if self.exposable:
             self.course.exposable[sized.call.index] = self.exposable
         if self._rewrites:
