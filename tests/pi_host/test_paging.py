@@ -10,6 +10,7 @@ import pytest
 from tests.pi_host.fake_pi import FakePi
 
 import pagein
+from pagein.engine.engine import Settings
 from pagein.errors import BadInput
 from pagein.pi_host.branch import UnknownEntry
 from pagein.pi_host.host import PiSettings
@@ -209,6 +210,27 @@ def test_a_session_that_goes_on_shows_its_widget_before_the_first_request(pi: Fa
     pi.restart("s1")
     (line,) = pi.ask("begin", usage=HALF)["widget"]
     assert line.startswith("pagein: window 50%, 0 stubs and 1 preview,")
+
+
+def test_the_list_of_what_left_names_the_tools_that_pi_has(tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text(LARGE[:6000], encoding="utf-8")
+    with pagein.open(tmp_path / "s.pagein", workspace=tmp_path, settings=Settings(manifest=True)) as engine:
+        pi = FakePi(engine, tmp_path, PiSettings(reads="off", pages=True))
+        for number in range(6):
+            pi.say(f"print it, {number}")
+            pi.call(("bash", {"command": "print some.txt"}))
+        pi.order("rlm", "externalize")
+        pi.request(HALF)
+    ((_, page),) = pi.inserts
+    assert page.endswith("\nUse rlm_search or rlm_peek to access this content.")
+
+
+def test_words_of_rlm_may_be_in_capitals(pi: FakePi) -> None:
+    pi.ask("begin", usage=HALF)
+    for word in ("ON", "on"):
+        (line,) = pi.ask("command", name="rlm", args=word)["widget"]
+        assert line.startswith("pagein: window 50%"), word
+    assert pi.ask("command", name="rlm", args="Off")["widget"] == []
 
 
 def test_a_word_that_rlm_does_not_have_is_answered_with_those_it_has(pi: FakePi) -> None:

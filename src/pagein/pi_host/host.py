@@ -313,7 +313,8 @@ class PiHost:
                 return commands.refresh(rooms.session, args, self._around.now())
             case "rlm", args:
                 word, _, rest = args.partition(" ")
-                answer = self._paging_command(word.lower(), rest.strip(), rooms, pages=pages)
+                word = word.lower()
+                answer = self._paging_command(word, rest.strip(), rooms, pages=pages)
                 return replace(
                     answer, widget=self._widget(rooms, pages=pages if answer.tools is None else word == "on")
                 )
