@@ -14,7 +14,15 @@ from pagein.engine.engine import Settings
 from pagein.errors import BadInput
 from pagein.pi_host.branch import UnknownEntry
 from pagein.pi_host.host import PiSettings
-from pagein.pi_host.session_config import KEYS, NOTHING_SAID, REPLACED, config_table, parse_config, read_config
+from pagein.pi_host.session_config import (
+    KEYS,
+    NOTHING_SAID,
+    REPLACED,
+    config_table,
+    held_settings,
+    parse_config,
+    read_config,
+)
 from pagein.settings.sources import load_config
 
 LARGE = "".join(f"row {number} of an output that nobody needs for long\n" for number in range(900))
@@ -149,9 +157,20 @@ def test_every_key_of_the_specification_is_ours_or_says_what_replaces_it() -> No
     theirs = {"enabled": True, "maxDepth": 2, "maxChildCalls": "many", "manifestBudget": 2000, "retentionDays": 30}
     read = read_config(theirs, NOTHING_SAID)
     assert (read.enabled, dict(read.values)) == (True, {"maxDepth": 2, "manifestBudget": 2000})
-    table = config_table(NOTHING_SAID, load_config(environment={}).values)
+    table = config_table(NOTHING_SAID, load_config(environment={}).values, {})
     assert "childTimeoutSec      120        settings  child_seconds\n" in table
     assert set(THEIRS.split()) <= {row.split()[0] for row in table.splitlines()}
+
+
+def test_a_value_that_cannot_hold_leaves_the_others_in_force_and_is_shown_as_refused() -> None:
+    theirs = {"maxDepth": 3, "maxChildCalls": 2, "safetyValvePercent": 50, "childMaxTokens": 900}
+    config = read_config(theirs, NOTHING_SAID)
+    held = held_settings(config.settings, lambda given: load_config(given=given, environment={}))
+    assert held == {"child_calls": 2, "child_tokens": 900}
+    rows = config_table(config, load_config(environment={}).values, held).splitlines()
+    assert [one.split("  ")[0] for one in rows if " is refused)" in one] == ["maxDepth", "safetyValvePercent"]
+    assert [one.split()[:3] for one in rows if one.startswith("maxDepth ")] == [["maxDepth", "1", "settings"]]
+    assert [one.split()[:3] for one in rows if one.startswith("maxChildCalls ")] == [["maxChildCalls", "2", "session"]]
 
 
 def test_the_words_about_paging_stand_at_the_end_of_the_system_prompt_and_a_person_may_change_them(pi: FakePi) -> None:
