@@ -132,6 +132,7 @@ def test_a_session_without_a_name_is_refused(desk: Desk) -> None:
         ("3-", 'Invalid range token "3-". Use <start> or <start>-<end>.'),
         ("0", 'Invalid line number "0". Line numbers must be positive integers.'),
         ("8-2", 'Invalid range "8-2": end line must be greater than or equal to start line.'),
+        ("9" * 5000, f'Invalid range token "{"9" * 5000}". Use <start> or <start>-<end>.'),
     ],
 )
 def test_a_malformed_range_of_lines_is_refused(desk: Desk, token: str, error: str) -> None:

@@ -176,11 +176,16 @@ def test_a_file_that_cannot_be_written_fails_no_prompt(tmp_path: Path) -> None:
     assert prompts.assemble(contents()).tiers.responses == 1
 
 
-def test_a_rewritten_history_begins_anew() -> None:
-    prompts = tiered(MODEL, rules="seed")
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_rewritten_history_begins_anew(restarted: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    path = tmp_path / "s.json"
+    prompts = tiered(MODEL, rules="seed", stability_file=path)
     for _ in range(6):
         prompts.assemble(contents(8, a="x"))
-    prompts.assemble(contents(8, a="y"))
+    old = prompts.assemble(contents(8, a="y"))
+    assert old.tiers.tier("history:0") == "L3"
+    if restarted:  # another conversation about the same files, on the next day
+        prompts = tiered(MODEL, rules="seed", stability_file=path)
     short = PromptContents(
         prompt="go on", files=FILES, history=(HistoryMessage("user", "summary"), HistoryMessage("assistant", "ok"))
     )

@@ -167,11 +167,13 @@ class FakePi:
             path.write_text(given["content"], encoding="utf-8")
             return f"Successfully wrote {len(given['content'])} bytes to {given['path']}", None
         before = path.read_text(encoding="utf-8")
-        (edit,) = given["edits"]
-        if before.count(edit["oldText"]) != 1:
+        if any(before.count(edit["oldText"]) != 1 for edit in given["edits"]):
             raise BadInput("Could not find the exact text")
-        path.write_text(before.replace(edit["oldText"], edit["newText"]), encoding="utf-8")
-        return "Successfully replaced 1 block(s)", {"diff": "", "firstChangedLine": 1}
+        after = before
+        for edit in given["edits"]:
+            after = after.replace(edit["oldText"], edit["newText"])
+        path.write_text(after, encoding="utf-8")
+        return f"Successfully replaced {len(given['edits'])} block(s)", {"diff": "", "firstChangedLine": 1}
 
     def _send(self, method: str, params: dict[str, Any]) -> Any:  # noqa: ANN401 - any reply
         event: object = msgspec.convert(json.loads(json.dumps(params)), REQUESTS[method])

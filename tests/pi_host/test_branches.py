@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.pi_host.fake_pi import FakePi
 
@@ -152,10 +152,83 @@ def test_what_a_session_switched_holds_on_its_branch_and_in_a_new_process(pi: Fa
     assert "Status: OFF" in pi.order("rlm", "status")
 
 
-@pytest.mark.parametrize("args", ["", "a.txt 5-2", "a.txt 0", "a.txt 99-100"])
+@pytest.mark.parametrize("args", ["", "a.txt 5-2", "a.txt 0", "a.txt 99-100", "a.txt 3-", "a.txt -3", "a.txt three"])
 def test_a_refresh_that_cannot_be_meant_says_what_is_wrong(pi: FakePi, args: str) -> None:
     answer = pi.ask("command", name="readcache-refresh", args=args)
     assert (answer["level"], answer["entries"]) == ("error", [])
+
+
+def test_a_refresh_takes_lines_as_the_command_does_and_a_file_with_the_whole_name_first(pi: FakePi) -> None:
+    (pi.folder / "notes 3").write_text(TEXT, encoding="utf-8")
+    told = "[readcache-refresh] invalidated"
+    assert pi.order("readcache-refresh", "a.txt 3") == f"{told} lines 3-41 for a.txt"
+    assert pi.order("readcache-refresh", "a.txt  3-5 ") == f"{told} lines 3-5 for a.txt"
+    assert pi.order("readcache-refresh", "gone.txt 3-5") == f"{told} lines 3-5 for gone.txt"
+    assert pi.order("readcache-refresh", "notes 3") == f"{told} full scope for notes 3"
+    assert pi.order("readcache-refresh", '"notes 3" 4-5') == f"{told} lines 4-5 for notes 3"
+
+
+EDITS = [
+    {"oldText": "line 30 of", "newText": "line thirty of"},
+    {"oldText": "line 5 of the text\n", "newText": ""},
+    {"oldText": "line 12 of", "newText": "put in\nline twelve of"},
+]
+
+
+def test_an_edit_with_several_replacements_moves_what_is_known(pi: FakePi) -> None:
+    pi.call(read())
+    pi.call(("edit", {"path": "a.txt", "edits": EDITS}))
+    for _ in range(2):
+        (told,) = pi.call(read())
+        assert "line thirty of the text" in told
+        assert "line 20 of the text" not in told, "the model knows where it is"
+        assert "[readcache:" in told
+        pi.leaf = pi.branch()[-3]["id"]
+        pi.restart("another")  # finds only the branch
+
+
+@pytest.mark.parametrize("shown", ["edit", "read", "changed by an extension", "another edit"])
+def test_what_was_shown_or_edited_last_ends_an_earlier_text_also_without_a_record(pi: FakePi, shown: str) -> None:
+    """The file is as it was read at first. But that is not what the model saw or made last."""
+    (pi.folder / "b.txt").write_text(TEXT, encoding="utf-8")
+    pi.call(read(), read("b.txt"))
+    if shown == "another edit":  # with a replacement that does not lead to what the file says
+        (pi.folder / "a.txt").write_text(TEXT.replace("line 7 of", "line seven of"), encoding="utf-8")
+    pi.is_off = shown == "read"
+    if shown in ("edit", "another edit"):
+        pi.call(("edit", {"path": "a.txt", "edits": EDITS}))
+    else:
+        (pi.folder / "a.txt").write_text(TEXT.replace("line 7 of", "line seven of"), encoding="utf-8")
+        pi.call(read())
+    if shown == "changed by an extension":
+        pi.entries[pi.leaf or ""]["message"]["content"][0]["text"] = TEXT.replace("line 7 of", "line 7.0 of")
+    pi.is_off = False
+    (pi.folder / "a.txt").write_text(TEXT, encoding="utf-8")
+    for _ in range(2):
+        told, other = pi.call(read(), read("b.txt"))
+        assert told != WHOLE
+        assert "line 7 of" in told if shown != "edit" else "line 5 of" in told
+        assert other == WHOLE, "other files are as they were"
+        pi.leaf = pi.branch()[-4]["id"]
+        pi.restart("another")
+
+
+def test_what_a_tool_stored_is_on_the_branch_though_another_process_is_told_its_result(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
+    with pagein.open(tmp_path / "s.pagein", workspace=tmp_path) as engine:
+        pi = FakePi(engine, tmp_path, PiSettings(pages=True))
+        pi.say("take it in")
+        pi.request()
+        call = {"type": "toolCall", "id": "call_x", "name": "rlm_ingest", "arguments": {"paths": ["a.txt"]}}
+        pi.add("message", message={"role": "assistant", "content": [call], "timestamp": 1})
+        answer = pi.ask("tool", call={"id": "call_x", "name": "rlm_ingest", "input": {"paths": ["a.txt"]}})
+        result = {"role": "toolResult", "toolCallId": "call_x", "toolName": "rlm_ingest", "timestamp": 1}
+        pi.add("message", message={**result, "content": [{"type": "text", "text": answer["text"]}], "isError": False})
+        pi._send("settle", {})
+        pi.host.close()  # the person ends pi before the next request
+        with pagein.open(tmp_path / "s.pagein", workspace=tmp_path) as again:
+            pi.restart("s1", again)
+            assert "a.txt (full file)" in pi.order("rlm", "store")
 
 
 STEPS = st.lists(
@@ -165,6 +238,8 @@ STEPS = st.lists(
         st.tuples(st.just("both"), st.sampled_from(["a.txt", "b.txt"])),
         st.tuples(st.just("change"), st.sampled_from(["a.txt", "b.txt"])),
         st.tuples(st.just("edit"), st.sampled_from(["a.txt", "b.txt"])),
+        st.tuples(st.just("edits"), st.sampled_from(["a.txt", "b.txt"])),
+        st.tuples(st.just("off"), st.sampled_from(["a.txt", "b.txt"])),
         st.tuples(st.just("write"), st.sampled_from(["a.txt", "b.txt"])),
         st.tuples(st.just("refresh"), st.sampled_from(["a.txt", "b.txt", "a.txt 2-5"])),
         st.tuples(st.just("go"), st.integers(0, 30)),
@@ -177,6 +252,9 @@ STEPS = st.lists(
 
 @settings(max_examples=60)
 @given(steps=STEPS)
+@example(
+    steps=[("both", "a.txt"), ("refresh", "a.txt"), ("both", "a.txt")]
+)  # the same answer before and behind a refresh
 def test_a_new_process_answers_as_the_one_that_saw_everything(steps: list[tuple[str, object]]) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -222,8 +300,10 @@ def _asked(pi: FakePi, file: str) -> object:
 
 def _do(pi: FakePi, step: tuple[str, object], number: int) -> None:
     match step:
-        case "read", str(file):
+        case ("read" | "off") as kind, str(file):
+            pi.is_off = kind == "off"
             pi.call(read(file))
+            pi.is_off = False
         case "range", str(file):
             pi.call(read(file, offset=4, limit=20))
         case "both", str(file):
@@ -232,9 +312,10 @@ def _do(pi: FakePi, step: tuple[str, object], number: int) -> None:
             text = (pi.folder / file).read_text(encoding="utf-8").splitlines(keepends=True)
             text.insert(number % 9, f"put in {number}\n")
             (pi.folder / file).write_text("".join(text), encoding="utf-8")
-        case "edit", str(file):
-            edit = {"oldText": "line 20 of", "newText": f"line 20 ({number})\nof"}
-            pi.call(("edit", {"path": file, "edits": [edit]}))
+        case ("edit" | "edits") as kind, str(file):
+            edits = [{"oldText": "line 20 of", "newText": f"line 20 ({number})\nof"}]
+            more = [EDITS[0], {"oldText": "line 9 of", "newText": f"line 9 ({number}) of"}]
+            pi.call(("edit", {"path": file, "edits": edits if kind == "edit" else more}))
         case "write", str(file):
             pi.call(("write", {"path": file, "content": TEXT.replace("line 7 ", f"line seven {number} ")}))
         case "refresh", str(args):

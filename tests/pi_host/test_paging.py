@@ -10,10 +10,19 @@ import pytest
 from tests.pi_host.fake_pi import FakePi
 
 import pagein
+from pagein.engine.engine import Settings
 from pagein.errors import BadInput
 from pagein.pi_host.branch import UnknownEntry
 from pagein.pi_host.host import PiSettings
-from pagein.pi_host.session_config import KEYS, NOTHING_SAID, REPLACED, config_table, parse_config, read_config
+from pagein.pi_host.session_config import (
+    KEYS,
+    NOTHING_SAID,
+    REPLACED,
+    config_table,
+    held_settings,
+    parse_config,
+    read_config,
+)
 from pagein.settings.sources import load_config
 
 LARGE = "".join(f"row {number} of an output that nobody needs for long\n" for number in range(900))
@@ -148,9 +157,20 @@ def test_every_key_of_the_specification_is_ours_or_says_what_replaces_it() -> No
     theirs = {"enabled": True, "maxDepth": 2, "maxChildCalls": "many", "manifestBudget": 2000, "retentionDays": 30}
     read = read_config(theirs, NOTHING_SAID)
     assert (read.enabled, dict(read.values)) == (True, {"maxDepth": 2, "manifestBudget": 2000})
-    table = config_table(NOTHING_SAID, load_config(environment={}).values)
+    table = config_table(NOTHING_SAID, load_config(environment={}).values, {})
     assert "childTimeoutSec      120        settings  child_seconds\n" in table
     assert set(THEIRS.split()) <= {row.split()[0] for row in table.splitlines()}
+
+
+def test_a_value_that_cannot_hold_leaves_the_others_in_force_and_is_shown_as_refused() -> None:
+    theirs = {"maxDepth": 3, "maxChildCalls": 2, "safetyValvePercent": 50, "childMaxTokens": 900}
+    config = read_config(theirs, NOTHING_SAID)
+    held = held_settings(config.settings, lambda given: load_config(given=given, environment={}))
+    assert held == {"child_calls": 2, "child_tokens": 900}
+    rows = config_table(config, load_config(environment={}).values, held).splitlines()
+    assert [one.split("  ")[0] for one in rows if " is refused)" in one] == ["maxDepth", "safetyValvePercent"]
+    assert [one.split()[:3] for one in rows if one.startswith("maxDepth ")] == [["maxDepth", "1", "settings"]]
+    assert [one.split()[:3] for one in rows if one.startswith("maxChildCalls ")] == [["maxChildCalls", "2", "session"]]
 
 
 def test_the_words_about_paging_stand_at_the_end_of_the_system_prompt_and_a_person_may_change_them(pi: FakePi) -> None:
@@ -209,6 +229,27 @@ def test_a_session_that_goes_on_shows_its_widget_before_the_first_request(pi: Fa
     pi.restart("s1")
     (line,) = pi.ask("begin", usage=HALF)["widget"]
     assert line.startswith("pagein: window 50%, 0 stubs and 1 preview,")
+
+
+def test_the_list_of_what_left_names_the_tools_that_pi_has(tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text(LARGE[:6000], encoding="utf-8")
+    with pagein.open(tmp_path / "s.pagein", workspace=tmp_path, settings=Settings(manifest=True)) as engine:
+        pi = FakePi(engine, tmp_path, PiSettings(reads="off", pages=True))
+        for number in range(6):
+            pi.say(f"print it, {number}")
+            pi.call(("bash", {"command": "print some.txt"}))
+        pi.order("rlm", "externalize")
+        pi.request(HALF)
+    ((_, page),) = pi.inserts
+    assert page.endswith("\nUse rlm_search or rlm_peek to access this content.")
+
+
+def test_words_of_rlm_may_be_in_capitals(pi: FakePi) -> None:
+    pi.ask("begin", usage=HALF)
+    for word in ("ON", "on"):
+        (line,) = pi.ask("command", name="rlm", args=word)["widget"]
+        assert line.startswith("pagein: window 50%"), word
+    assert pi.ask("command", name="rlm", args="Off")["widget"] == []
 
 
 def test_a_word_that_rlm_does_not_have_is_answered_with_those_it_has(pi: FakePi) -> None:

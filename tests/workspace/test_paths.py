@@ -132,6 +132,7 @@ def test_a_suffix_without_a_file_before_it_is_part_of_the_name(tmp_path: Path, p
         ("abc", 'Invalid range suffix "abc". Use :<start> or :<start>-<end>.'),
         ("\u0663", 'Invalid range suffix "\u0663". Use :<start> or :<start>-<end>.'),
         ("8-2", 'Invalid range "8-2": end line must be greater than or equal to start line.'),
+        ("9" * 5000, f'Invalid range suffix "{"9" * 5000}". Use :<start> or :<start>-<end>.'),
     ],
 )
 def test_matrix_10_a_malformed_range_is_rejected(tmp_path: Path, suffix: str, error: str) -> None:

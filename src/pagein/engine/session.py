@@ -358,7 +358,7 @@ class Session(DelegatedQuestions):
 
     def note_edit(self, path: str | PathLike[str], old: str, new: str) -> OwnWrite:
         """Record an edit by the model: `new` in place of `old` (see `SessionReads.note_edit`)."""
-        return self.reads.note_edit(fspath(path), old, new)
+        return self.reads.note_edit(fspath(path), ((old, new),))
 
     def status(self) -> ReadingStatus:
         """Return the figures on reads on this branch, by any process."""

@@ -217,7 +217,7 @@ class WindowStages:
         held = recalls.holdings if recalls is not None and budget is not None else None
         hand = log.states[log.leaf].hand
         if held is not None or hand.texts:
-            source = ManifestSource(held, self.parts.counter.count, budget or BUDGET)
+            source = ManifestSource(held, self.parts.counter.count, budget or BUDGET, call.gate.way or TOOLS)
             for one in insertions(log.states[log.leaf], source):
                 log.add(one)
         if not hand.off and self.rereads.states[log.leaf].profile is not None:

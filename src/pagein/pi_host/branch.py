@@ -6,7 +6,8 @@ Rules of this file
 2. Answers to reads are journaled when they are given. Where the journal has no such record, the details that pi keeps
    with the result give it back.
 3. When pi moves to another entry, the later records are on another branch and no longer count. The branch continues from the
-   last request sent from its entry, with the decisions made for it, because the provider's cache holds that request.
+   last request sent from its entry, with the decisions made for it, because the provider's cache holds that request. Behind
+   calls it continues from what pagein's tools journaled for them: the results may be told by another process only.
 """
 
 import contextlib
@@ -16,16 +17,19 @@ from typing import Any, Final
 from pagein.engine.log.read_notes import trace_of
 from pagein.engine.pooled_stages import POOLED
 from pagein.engine.session import Session
-from pagein.errors import PageinError, StoreError
+from pagein.errors import CallerError, PageinError, StoreError
 from pagein.model import read_records
+from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RecallEntry, RequestSent
-from pagein.model.journal_notes import ClientNote, ReadNote
+from pagein.model.journal_notes import ClientNote, IngestNote, ReadNote, RecallNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.pi_host.pi_messages import message_of
 from pagein.pi_host.protocol import UNKNOWN_ENTRY, BranchDelta, Row
 from pagein.pi_host.session_config import NOTHING_SAID, SessionConfig, read_config
+from pagein.policy.reads.own_writes import trace_text
+from pagein.policy.reads.text_edit import TextEdit
 from pagein.policy.reads.trust import rule_of
 
 READ_CACHE: Final = "pi-readcache"
@@ -125,7 +129,7 @@ class PiBranch:
     def _behind(self, place: EntryId | None) -> EntryId | None:
         """Return where the branch goes on from an entry of the journal."""
         if self._sent is None:
-            self._sent = requests_sent(self._session.journal.entries)
+            self._sent = continuations(self._session.journal.entries)
         return place if place is None else self._sent.get(place, place)
 
     def _add(self, entry: Row) -> None:
@@ -155,7 +159,7 @@ class PiBranch:
         if self._pooled and self._session.leaf is None:
             self._session.note(ClientNote(_PI))
         for block in message.blocks:
-            if isinstance(block, ToolResult) and block.call_id not in self._noted and not block.is_error:
+            if isinstance(block, ToolResult) and not block.is_error:
                 self._note_from_details(block, entry["message"].get("details"))
         self._session.append(message, name=name)
 
@@ -177,17 +181,33 @@ class PiBranch:
                 self.has_markers |= MARKER in block.text
 
     def _note_from_details(self, result: ToolResult, details: Any) -> None:  # noqa: ANN401 - any JSON
-        if not isinstance(details, dict) or "readcache" not in details:
-            return
         call = self.calls.get(result.call_id)
         given = call.accesses[0].path if call is not None and call.accesses else ""
-        if result.name == "read":
-            if _is_changed(details["readcache"], result.text):
-                return
-            event = read_records.decode(details, result.text)
-            self._note(event, result.text, given)
+        record = details.get("readcache") if isinstance(details, dict) else None
+        event: FileRead | FileWrite | FileRefresh | MalformedRecord
+        if result.name == "read" and _is_changed(record, result.text):
+            event, text = MalformedRecord("another text was shown"), result.text
+        elif result.call_id in self._noted:
+            return
         elif result.name in _WRITERS and call is not None:
-            self._note(read_records.decode_entry(details["readcache"]), written_text(call), given)
+            event, text = read_records.decode_entry(record), written_text(call)
+        elif result.name == "read":
+            event, text = read_records.decode(details, result.text), result.text
+        else:
+            return
+        if isinstance(event, MalformedRecord):
+            self._forget(given)
+        self._note(event, text, given)
+
+    def _forget(self, given: str) -> None:
+        """End what is known of a file: a call showed or changed it and left no record, as while pagein was off or late."""
+        reads = self._session.reads
+        if not given:
+            return
+        with contextlib.suppress(CallerError):
+            key = reads.key_of(reads.files.locate(given))
+            if reads.knowledge.of(key).view:
+                reads.note_refresh(FileRefresh(key))
 
     def _note(
         self, event: FileRead | FileWrite | FileRefresh | MalformedRecord, text: str = "", given: str = ""
@@ -210,34 +230,41 @@ def _is_changed(record: Any, text: str) -> bool:  # noqa: ANN401 - any JSON
     return told is not None and told != trace_of(text)
 
 
-def requests_sent(journal: Mapping[EntryId, Entry]) -> dict[EntryId, EntryId]:
-    """Return the last request that was sent from each entry, with no message in between."""
-    found: dict[EntryId, EntryId] = {}
+def continuations(journal: Mapping[EntryId, Entry]) -> dict[EntryId, EntryId]:
+    """Return the last request that was sent from each entry, with no message in between; else the last note of a tool."""
+    sent: dict[EntryId, EntryId] = {}
+    noted: dict[EntryId, EntryId] = {}
     for entry in journal.values():
-        at = entry.parent if isinstance(entry.body, RequestSent) else None
+        match entry.body:
+            case RequestSent():
+                found = sent
+            case NoteEntry(note=IngestNote() | ChildResultNote() | RecallNote()):
+                found = noted
+            case _:
+                continue
+        at = entry.parent
         while at is not None and at in journal:
             found[at] = entry.id
             at = None if isinstance(journal[at].body, MessageEntry | CompactionEntry) else journal[at].parent
-    return found
+    return noted | sent
 
 
 def written_text(call: ToolCall) -> str:
-    """Return the new text in a call of `write`, or of `edit` with a single change; "" for other calls."""
+    """Return the new text in a call of `write`, or the first one of `edit`; "" for other calls."""
     given = _arguments(call)
     content = given.get("content")
     if isinstance(content, str):
         return content
-    change = single_edit(given)
-    return "" if change is None else change[1]
+    return trace_text(edits_in(given))
 
 
-def single_edit(given: Row) -> tuple[str, str] | None:
-    """Return the old and the new text of an edit with a single change; None for any other call."""
+def edits_in(given: Row) -> list[TextEdit]:
+    """Return the replacements of a call of `edit`; none for any other call."""
     edits = given.get("edits")
-    if isinstance(edits, list):
-        given = edits[0] if len(edits) == 1 and isinstance(edits[0], dict) else {}
-    old, new = given.get("oldText"), given.get("newText")
-    return (old, new) if isinstance(old, str) and isinstance(new, str) else None
+    rows = edits if isinstance(edits, list) else [given]
+    pairs = [(row.get("oldText"), row.get("newText")) for row in rows if isinstance(row, dict)]
+    found = [TextEdit(old, new) for old, new in pairs if isinstance(old, str) and isinstance(new, str)]
+    return found if len(found) == len(rows) else []
 
 
 def _arguments(call: ToolCall) -> dict[str, Any]:

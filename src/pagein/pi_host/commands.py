@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from pagein.engine.session import Session
@@ -14,12 +15,12 @@ from pagein.pi_host.branch import READ_CACHE
 from pagein.pi_host.bridge import ExtensionLink
 from pagein.pi_host.protocol import Answer, ModelCall, NewEntry, PiTool
 from pagein.pi_host.read_cache import SHADOW
-from pagein.tools import catalogue, read
+from pagein.tools import catalogue, read, read_commands
 from pagein.tools.calls import Call, Offer
 from pagein.tools.reading.unified_read import answer_unified_read
 
 _MILLISECONDS: Final = 1000
-_RANGE: Final = re.compile(r"(?P<path>.*?)(?:\s+(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?)?", re.DOTALL)
+_RANGE: Final = re.compile(r"[0-9]+(-[0-9]+)?")
 _SNIPPETS: Final = {
     "readcache_refresh": "Have the next read of a file show its full text again",
     "rlm_peek": "Show a part of a text that was taken out of the context, by its id",
@@ -109,19 +110,28 @@ def answer_tool(session: Session, call: ModelCall, link: ExtensionLink, at: floa
 
 
 def refresh(session: Session, args: str, at: float) -> Answer:
-    """Return the answer to `/readcache-refresh PATH [FIRST-LAST]`, with the entry that carries the refresh."""
-    found = _RANGE.fullmatch(args.strip())
-    path = "" if found is None else found["path"].strip("\"'")
-    if found is None or not path:
+    """Return the answer to `/readcache-refresh PATH [FIRST-LAST]`, with the entry that carries the refresh.
+
+    A file with the whole name wins over lines behind its name, as in a read.
+    """
+    path, _, lines = args.strip().rpartition(" ")
+    path = path.strip()
+    if not path or _is_file(session, args) or not (_RANGE.fullmatch(lines) or _is_file(session, path)):
+        path, lines = args, ""
+    if not _bare(path):
         return Answer("Give a path: /readcache-refresh PATH [FIRST-LAST]", "error")
-    if found["first"] is None:
-        return _refresh(session, path, (None, None), at)
-    first, last = int(found["first"]), int(found["last"] or found["first"])
-    if not 1 <= first <= last:
-        return Answer(
-            f'Invalid range "{found["first"]}-{last}": lines count from 1, the first before the last.', "error"
-        )
-    return _refresh(session, path, (first, last - first + 1), at)
+    try:
+        return _refresh(session, _bare(path), read_commands.offset_and_limit(lines) if lines else (None, None), at)
+    except BadInput as problem:
+        return Answer(str(problem), "error")
+
+
+def _is_file(session: Session, path: str) -> bool:
+    return Path(session.reads.files.locate(_bare(path), offset=1).absolute).is_file()
+
+
+def _bare(path: str) -> str:
+    return path.strip().strip("\"'")
 
 
 def _refresh(session: Session, path: str, lines: tuple[object, object], at: float) -> Answer:

@@ -41,7 +41,7 @@ from pagein.pi_host.protocol import (
     WindowUsage,
 )
 from pagein.pi_host.read_cache import ReadCache, ReadCacheMode
-from pagein.pi_host.session_config import read_config
+from pagein.pi_host.session_config import NOTHING_SAID, held_settings, read_config
 from pagein.pi_host.widget import widget_lines
 from pagein.pi_host.window import PiWindow
 from pagein.providers.wire.server_edits import may_clear_results
@@ -112,6 +112,7 @@ class PiHost:
         self._around = around
         self._rooms: _Rooms | None = None
         self._hello = Hello(PROTOCOL, "", "", "")
+        self._wanted: Mapping[str, object] = {}
         self._given: Mapping[str, object] = {}
         self._usage: WindowUsage | None = None
         self._gateway = ""
@@ -130,7 +131,7 @@ class PiHost:
             raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
         rooms.branch.follow(event.branch)
         settings, hello = rooms.branch.config.settings, self._met(event)
-        if (settings, hello) != (self._given, self._hello) and not rooms.branch.waits:
+        if (settings, hello) != (self._wanted, self._hello) and not rooms.branch.waits:
             self._hello = hello
             self._enter(settings)
             raise UnknownEntry  # the extension then tells the new session the whole branch
@@ -163,11 +164,11 @@ class PiHost:
         modes = commands.read_with_modes() if self._settings.modes else None
         return Welcome(PROTOCOL, __version__, tools, watched, modes)
 
-    def _enter(self, given: Mapping[str, object]) -> None:
-        """Open the session anew, with these settings in place of the usual."""
+    def _enter(self, wanted: Mapping[str, object]) -> None:
+        """Open the session anew, with those of these settings that can hold in place of the usual."""
         self.close()
-        hello = self._hello
-        self._given = given
+        hello, self._wanted = self._hello, wanted
+        self._given = given = held_settings(wanted, lambda one: self._around.check(hello.cwd, one))
         engine = self._open(hello, given)
         session = engine.session(f"pi-{hello.session}", workspace=hello.cwd)
         branch = PiBranch(session, pooled=self._settings.pools)
@@ -182,7 +183,7 @@ class PiHost:
         known = {} if hello.window is None or self._settings.usual.get("window") else {"window": hello.window}
         try:
             return self._around.open_engine(hello.cwd, {**known, **given})
-        except BadSetting:  # an entry of somebody else's; the usual settings are better than none
+        except BadSetting:  # with this window; the usual settings are better than none
             return self._around.open_engine(hello.cwd, known)
 
     def _pages(self, rooms: "_Rooms") -> bool:
@@ -313,7 +314,8 @@ class PiHost:
                 return commands.refresh(rooms.session, args, self._around.now())
             case "rlm", args:
                 word, _, rest = args.partition(" ")
-                answer = self._paging_command(word.lower(), rest.strip(), rooms, pages=pages)
+                word = word.lower()
+                answer = self._paging_command(word, rest.strip(), rooms, pages=pages)
                 return replace(
                     answer, widget=self._widget(rooms, pages=pages if answer.tools is None else word == "on")
                 )
@@ -349,10 +351,11 @@ class PiHost:
         return paging_commands.switch_paging(self._active(rooms, pages=on), on=on, cancelled=cancelled)
 
     def _configure(self, words: str, branch: PiBranch) -> Answer:
-        answer = paging_commands.configure(words, branch.config, self._settings.usual)
+        answer = paging_commands.configure(words, branch.config, self._settings.usual, self._given)
         for entry in answer.entries:
             try:
-                self._around.check(self._hello.cwd, read_config(entry.data, branch.config).settings)
+                more = read_config(entry.data, NOTHING_SAID).settings
+                self._around.check(self._hello.cwd, {**self._given, **more})
             except BadSetting as problem:
                 return Answer(str(problem), "error")
         return answer

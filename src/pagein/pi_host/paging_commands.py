@@ -72,7 +72,7 @@ def switch_paging(active: tuple[str, ...], *, on: bool, cancelled: int = 0) -> A
     active: names of pagein's tools that are active from now on. cancelled: operations that were ended.
     """
     told = "Paging is on." if on else "Paging is off. What left the context before stays in the store."
-    told += f" {cancelled} operations were cancelled." if cancelled else ""
+    told += f" Cancelled {cancelled} active operation(s)." if cancelled else ""
     return Answer(told, entries=(NewEntry(CONFIG, {"v": 1, "enabled": on}),), tools=active)
 
 
@@ -92,10 +92,13 @@ def cancel_operations(tree: CallTree) -> Answer:
     return Answer(f"Cancelled {count} active operation(s). Partial results preserved.", "warning")
 
 
-def configure(words: str, config: SessionConfig, usual: Mapping[str, object]) -> Answer:
-    """Return the answer to `/rlm config`: the table, or the entry that sets values. usual: pagein's settings."""
+def configure(words: str, config: SessionConfig, usual: Mapping[str, object], held: Mapping[str, object]) -> Answer:
+    """Return the answer to `/rlm config`: the table, or the entry that sets values.
+
+    usual: pagein's settings. held: the session's settings that hold.
+    """
     if not words:
-        return Answer(config_table(config, usual))
+        return Answer(config_table(config, usual, held))
     try:
         values = parse_config(words)
     except BadInput as problem:

@@ -16,7 +16,7 @@ from pagein.model.entries import NoteEntry
 from pagein.model.journal_notes import OtherNote, ReadNote, RecallNote
 from pagein.model.messages import ToolCall
 from pagein.model.objects import ObjectId
-from pagein.pi_host.branch import TEXT_HASH, PiBranch, single_edit
+from pagein.pi_host.branch import TEXT_HASH, PiBranch, edits_in
 from pagein.pi_host.protocol import CallVerdict, ModelCall, Patch, Row, ToolResultEvent
 from pagein.policy.reads.baseline import byte_length
 from pagein.policy.reads.echo_forms import may_echo
@@ -93,9 +93,12 @@ class ReadCache:
             return _NOTHING
         done = DoneRead(event.text, self._rehearse(event) if self._mode == "shadow" else None)
         result = self._session.reads.read(path, offset=offset, limit=limit, done=done)
-        self._branch.note_answered(event.call.id)
         record = result.details.get("readcache")
-        if not isinstance(record, dict) or self._mode == "shadow":
+        if not isinstance(record, dict):
+            self._branch.stay()
+            return replace(_NOTHING, failure=result.failure or "")
+        self._branch.note_answered(event.call.id)
+        if self._mode == "shadow":
             return replace(_NOTHING, failure=result.failure or "")
         kept = {"readcache": {**record, TEXT_HASH: trace_of(result.text)}}
         if result.text == event.text:
@@ -123,13 +126,15 @@ class ReadCache:
             return _NOTHING
         if event.call.name == "write" and isinstance(given.get("content"), str):
             learned = self._session.note_write(path, given["content"])
-        elif event.call.name == "edit" and (change := single_edit(given)) is not None:
-            learned = self._session.note_edit(path, *change)
+        elif event.call.name == "edit" and (edits := edits_in(given)):
+            learned = self._session.reads.note_edit(path, [(one.old, one.new) for one in edits])
         else:
             return _NOTHING
-        self._branch.note_answered(event.call.id)
-        if learned.event is None or self._mode == "shadow":
+        if learned.event is None:
             return replace(_NOTHING, failure=learned.failure or "")
+        self._branch.note_answered(event.call.id)
+        if self._mode == "shadow":
+            return _NOTHING
         return Patch(details={**(event.details or {}), "readcache": read_records.encode_authored(learned.event)})
 
     # --- the echo guard ---

@@ -5,15 +5,16 @@ Rules of this file
 1. An entry carries only what was given, so that all else follows the settings. A later entry wins, key by key.
 2. The keys are those of Pi-RLM, so entries of its sessions are understood. A key of ours stands in `KEYS`; a key whose purpose
    pagein serves otherwise stands in `REPLACED`, and says how.
-3. A value of the wrong type counts for nothing in an entry, and is refused in a command.
+3. A value that pagein cannot take counts for nothing in an entry, and is refused in a command. The other values hold.
 """
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
-from pagein.errors import BadInput
+from pagein.errors import BadInput, BadSetting
 
 _Kind: TypeAlias = Literal["count", "percent", "text", "switch"]
 _NUMBER: Final = re.compile(r"([0-9]{1,12})([KM]?)", re.IGNORECASE)
@@ -110,17 +111,33 @@ def parse_config(words: str) -> dict[str, object]:
     return found
 
 
-def config_table(config: SessionConfig, usual: Mapping[str, object]) -> str:
+def held_settings(
+    wanted: Mapping[str, object], check: Callable[[Mapping[str, object]], object]
+) -> Mapping[str, object]:
+    """Return those of a session's settings that can hold, key by key. check: raises BadSetting for those that cannot."""
+    held: dict[str, object] = {}
+    for key in KEYS.values():
+        more = {name: wanted[name] for name in key.settings if name in wanted}
+        with contextlib.suppress(BadSetting):
+            if more:
+                check({**held, **more})
+            held |= more
+    return held
+
+
+def config_table(config: SessionConfig, usual: Mapping[str, object], held: Mapping[str, object]) -> str:
     """Return a table of every key with value, source and pagein's own setting.
 
-    usual: the values of pagein's settings without the session's own.
+    usual: the values of pagein's settings without the session's own. held: the session's settings that hold.
     """
     rows = [("key", "value", "from", "setting of pagein")]
     for name, key in KEYS.items():
-        own = name in config.values
+        own = name in config.values and held.keys() >= set(key.settings)
         value = config.values[name] if own else usual.get(key.settings[0])
-        shown = _shown(key.kind, value)
-        rows.append((name, str(shown), "session" if own else "settings", ", ".join(key.settings)))
+        shown, source = _shown(key.kind, value), "session" if own else "settings"
+        if name in config.values and not own:
+            source += f" ({config.values[name]} is refused)"
+        rows.append((name, str(shown), source, ", ".join(key.settings)))
     enabled = _shown("switch", usual.get("pi_paging") if config.enabled is None else config.enabled)
     origin = "settings" if config.enabled is None else "session"
     rows.append((_ENABLED, str(enabled), origin, f"pi_paging; {REPLACED[_ENABLED]}"))

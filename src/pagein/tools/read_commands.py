@@ -14,7 +14,7 @@ from pagein.tools.reading.unified_read import answer_unified_read
 
 _LONGEST: Final = 80
 """Characters of a query in the figures."""
-_RANGE: Final = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_RANGE: Final = re.compile(r"([0-9]{1,15})(?:-([0-9]{1,15}))?")
 
 
 def read_file(
@@ -38,8 +38,7 @@ def refresh(session: Session, path: str, lines: str | None = None) -> dict[str, 
     """
     if lines is None:
         return result_values(session.refresh(path))
-    first, last = _first_and_last(lines)
-    return result_values(session.refresh(path, first, None if last is None else last - first + 1))
+    return result_values(session.refresh(path, *offset_and_limit(lines)))
 
 
 def reads(session: Session) -> dict[str, object]:
@@ -101,7 +100,8 @@ def result_values(result: ReadResult) -> dict[str, object]:
     }
 
 
-def _first_and_last(token: str) -> tuple[int, int | None]:
+def offset_and_limit(token: str) -> tuple[int, int | None]:
+    """Return the lines "A" (to the end) or "A-B" as offset and limit. Raises BadInput for anything else."""
     match = _RANGE.fullmatch(token)
     if match is None:
         raise BadInput(f'Invalid range token "{token}". Use <start> or <start>-<end>.')
@@ -111,4 +111,4 @@ def _first_and_last(token: str) -> tuple[int, int | None]:
             raise BadInput(f'Invalid line number "{number}". Line numbers must be positive integers.')
     if last is not None and last < first:
         raise BadInput(f'Invalid range "{token}": end line must be greater than or equal to start line.')
-    return first, last
+    return first, None if last is None else last - first + 1

@@ -25,9 +25,9 @@ _UNICODE_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _AM_PM = re.compile(r" (AM|PM)\.", re.IGNORECASE)
 _NARROW_NO_BREAK_SPACE = "\u202f"
 _CURLY_QUOTE = "\u2019"
-_ONE_LINE = re.compile(r"[0-9]+")
+_ONE_LINE = re.compile(r"[0-9]{1,15}")
 _MAX_LINKS = 40  # the limit of Linux
-_LINE_RANGE = re.compile(r"([0-9]+)-([0-9]+)")
+_LINE_RANGE = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")
 
 
 @dataclass(frozen=True, slots=True)

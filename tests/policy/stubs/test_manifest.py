@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
 from pagein.policy.stubs.manifest import BUDGET, NO_MANIFEST, Manifest, ManifestRow, tokens_of
+from pagein.policy.stubs.recall_ways import SHELL, Way
 
 ROWS = st.lists(
     st.builds(
@@ -49,6 +50,19 @@ def test_a_page_has_the_words_of_the_specification() -> None:
         "**Total:** 2 objects, 2,003 tokens externalized.\n"
         "Use search or peek to access this content."
     )
+
+
+def test_a_page_says_how_the_model_recalls() -> None:
+    rows = [row(n, "x" * 90) for n in range(60)]
+    for way, search, peek in (
+        (Way("rlm_peek", "rlm_search"), "rlm_search", "rlm_peek"),
+        (SHELL, "`pagein search`", "`pagein peek`"),
+    ):
+        _, page = NO_MANIFEST.at_edge(rows, budget=500, way=way)
+        assert page is not None
+        assert page.text.endswith(f"\nUse {search} or {peek} to access this content.")
+        assert f"| Use {search} or filters to narrow scope |" in page.text
+        assert ("via commands." in page.text) == way.is_command
 
 
 def test_what_does_not_fit_is_one_row() -> None:

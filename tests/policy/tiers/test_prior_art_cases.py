@@ -219,7 +219,17 @@ def test_the_file_of_the_seed_design_round_trips() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"items": 3}', '{"items": {"a": {"tier": "L9", "content_hash": ""}}}']
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 100_000,
+        '{"response_count": 1e999}',
+        '{"items": 3}',
+        '{"items": {"a": {"tier": "L9", "content_hash": ""}}}',
+        '{"items": {"a": {"tier": "L3", "content_hash": "", "n_value": 1e999}}}',
+    ],
 )
 def test_a_damaged_file_is_a_fresh_start(text: str) -> None:
     assert decode_stability(text) == START

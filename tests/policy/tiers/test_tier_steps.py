@@ -292,6 +292,9 @@ def test_choices_that_do_not_go_together_are_refused() -> None:
         TierRules(promotion="rewritten")
     with pytest.raises(BadSetting, match="0 or more"):
         TierRules(cache_min_tokens=-1)
+    for endless in (float("nan"), float("inf")):
+        with pytest.raises(BadSetting, match="0 or more"):
+            TierRules(cache_buffer_multiplier=endless)
     with pytest.raises(BadSetting, match="one of seed, pagein"):
         preset("seeds")
 

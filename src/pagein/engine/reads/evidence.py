@@ -191,10 +191,14 @@ def _add_result(state: Evidence, result: ToolResult) -> Evidence:
 
 
 def _read_said_in(waiting: Sequence[PendingEvent], call: ToolCall, result: ToolResult) -> PendingEvent | None:
-    """Return the read that this result answers. Compares texts; if several match, the path in the arguments decides."""
+    """Return the read that this result answers. Compares texts; if several match, the path in the arguments decides.
+
+    An answer that never got into the window is no match beside one that may: a refresh stands behind the first.
+    """
     trace = trace_of(result.text)
     same = [one for one in waiting if isinstance(one.told.event, FileRead) and one.told.trace == trace]
     same = [one for one in same if not one.late] or same
+    same = [one for one in same if not one.void] or same
     if len({one.told.event.path for one in same}) > 1:
         words = tuple(texts_in(call.arguments))
         same = [one for one in same if _is_named(one.told.given, words)]

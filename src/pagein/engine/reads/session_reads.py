@@ -13,7 +13,7 @@ Rules of this file
 
 import base64
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pagein.engine.log.journal import Fold
@@ -190,21 +190,23 @@ class SessionReads:
         """Record a successful write of a whole file by the model, which then knows the whole text."""
         return self._learn(path, text, lambda key, _: (own_writes.write_event(key, text), text))
 
-    def note_edit(self, path: str, old: str, new: str) -> OwnWrite:
+    def note_edit(self, path: str, changes: Sequence[tuple[str, str]]) -> OwnWrite:
         """Record a successful edit by the model, which then knows the new text and known text around the edit.
 
         May be called before or after the file has changed; a file that fits neither adds no knowledge.
+
+        changes: old and new text of each replacement of the call.
         """
+        edits = [TextEdit(old, new) for old, new in changes]
 
         def event(key: str, located: LocatedFile) -> tuple[FileWrite, str] | None:
             document = self._files.read(located)
             if not document.is_text:
                 return None
             known, min_run = self.knowledge.of(key), self._settings.min_run
-            edit = TextEdit(old, new)
-            return own_writes.reported_edit_event(key, document.text, edit, known, self._fetch, min_run=min_run)
+            return own_writes.reported_edits_event(key, document.text, edits, known, self._fetch, min_run=min_run)
 
-        return self._learn(path, new, event)
+        return self._learn(path, own_writes.trace_text(edits), event)
 
     def status(self, branch: Iterable[Entry]) -> ReadingStatus:
         """Return the figures on this branch, which ends at the current entry."""

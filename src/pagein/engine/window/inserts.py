@@ -21,6 +21,7 @@ from pagein.engine.log.state import State
 from pagein.model.entries import InsertEntry
 from pagein.model.messages import ToolCall
 from pagein.policy.stubs.manifest import BUDGET, Manifest, ManifestRow
+from pagein.policy.stubs.recall_ways import TOOLS, Way
 
 _SAID: Final = "[pagein: pinned by the user, holds for the whole session]"
 
@@ -32,11 +33,13 @@ class ManifestSource:
     held: objects of the branch outside the window; None without a manifest.
     count: returns the tokens of a text.
     budget: most tokens of one page.
+    way: how the model recalls.
     """
 
     held: Holdings | None
     count: Callable[[str], float]
     budget: int = BUDGET
+    way: Way = TOOLS
 
 
 def insertions(state: State, told: ManifestSource) -> Iterator[InsertEntry]:
@@ -74,6 +77,6 @@ def _page(state: State, held: Holdings, told: ManifestSource) -> Iterator[Insert
     paths = _paths(state, {hand.calls[row.object_id] for row in fresh if row.object_id in hand.calls})
     fresh = [replace(row, path=row.path or paths.get(hand.calls.get(row.object_id, ""), "")) for row in fresh]
     tokens = sum(row.tokens for row in rows if row.object_id in hand.listed)
-    _, page = Manifest(len(hand.listed), tokens, hand.pages).at_edge(fresh, budget=told.budget)
+    _, page = Manifest(len(hand.listed), tokens, hand.pages).at_edge(fresh, budget=told.budget, way=told.way)
     if page is not None:
         yield InsertEntry(MANIFEST, page.text, math.ceil(told.count(page.text)), tuple(row.object_id for row in fresh))

@@ -16,21 +16,23 @@ from pagein.model.messages import FileAccess
 _LONGEST_COMMAND: Final = 20_000
 _SEPARATORS: Final = frozenset((";", "&&", "||", "&", "(", ")", "{", "}", "do", "then", "else", "\n"))
 _WHOLE: Final = frozenset(("cat", "nl", "bat", "less", "more"))
-_SED_RANGE: Final = re.compile(r"(\d+)(?:,(\d+|\$))?p")
-_COUNT: Final = re.compile(r"-(?:n|-lines=)?(\d+)")
+_NUMBER: Final = r"[0-9]{1,15}"  # as the commands take it; `int` takes no text of any length
+_SED_RANGE: Final = re.compile(rf"({_NUMBER})(?:,({_NUMBER}|\$))?p")
+_COUNT: Final = re.compile(rf"-(?:n|-lines=)?({_NUMBER})")
+_FROM: Final = re.compile(rf"\+{_NUMBER}")
 _REDIRECT: Final = re.compile(r"\d*[<>]\S*")
 _TO_DESCRIPTOR: Final = re.compile(r"\d*>&\d|&>>?\s*\S+")
 _SHELL_WORDS: Final = 3  # of `bash -lc COMMAND`
 _STRANGE: Final = re.compile(r"[`*?<>;~\n\\\[\]{}()#!]|\$(?!p)|\|\||(?<!&)&(?!&)")
 _FILE: Final = r"(?:\0[^-\0][^\0]*)"
-_RANGE: Final = r"\0\d+(?:,(?:\d+|\$))?p;?"
+_RANGE: Final = rf"\0{_NUMBER}(?:,(?:{_NUMBER}|\$))?p;?"
 _FORMS: Final = tuple(
     re.compile(form)
     for form in (
         rf"cat(?:\0-n)?{_FILE}?",
         rf"nl\0-ba{_FILE}",
         rf"sed\0-n{_RANGE}{_FILE}?",
-        rf"head(?:\0-n\0?\d+|\0-\d+)?{_FILE}?",
+        rf"head(?:\0-n\0?{_NUMBER}|\0-{_NUMBER})?{_FILE}?",
     )
 )
 
@@ -113,7 +115,7 @@ def _view_of_command(words: Sequence[str]) -> _ShellView:
     if name == "head":
         return _ShellView(_after_count(rest), 1, _line_count(rest))
     if name == "tail":
-        start = next((int(word[1:]) for word in rest if re.fullmatch(r"\+\d+", word)), None)
+        start = next((int(word[1:]) for word in rest if _FROM.fullmatch(word)), None)
         return _ShellView(_after_count(rest), start, None)
     if name == "sed" and "-n" in rest:
         return _view_of_sed(rest)
@@ -138,8 +140,8 @@ def _is_file(word: str) -> bool:
 
 def _line_count(words: Sequence[str]) -> int | None:
     for place, word in enumerate(words):
-        if word in ("-n", "--lines") and place + 1 < len(words) and words[place + 1].isdigit():
-            return int(words[place + 1])
+        if word in ("-n", "--lines") and place + 1 < len(words):
+            return int(words[place + 1]) if re.fullmatch(_NUMBER, words[place + 1]) else None
         match = _COUNT.fullmatch(word)
         if match:
             return int(match[1])
@@ -151,7 +153,7 @@ def _after_count(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         word
         for place, word in enumerate(words)
-        if place not in counted and _is_file(word) and not re.fullmatch(r"\+\d+", word)
+        if place not in counted and _is_file(word) and not _FROM.fullmatch(word)
     )
 
 

@@ -96,6 +96,36 @@ def reported_edit_event(
     return None if event is None else (event, text)
 
 
+def trace_text(edits: Sequence[TextEdit]) -> str:
+    """Return the text by which a call with these edits is recognised among its arguments: the first new text."""
+    return next((edit.new for edit in edits if edit.new), "")
+
+
+def reported_edits_event(
+    path: str,
+    text: str,
+    edits: Sequence[TextEdit],
+    known: PathKnown,
+    fetch: Callable[[ContentHash], bytes | None],
+    *,
+    min_run: int = DEFAULTS.min_run,
+) -> tuple[FileWrite, str] | None:
+    """Return the event of one or more edits by one call (see `reported_edit_event`).
+
+    Each of several edits replaces a text that occurs once in the file before the call.
+    """
+    if len(edits) == 1:
+        return reported_edit_event(path, text, edits[0], known, fetch, min_run=min_run)
+    for version, _ in reversed(known.versions):
+        before = (fetch(version) or b"").decode(errors="replace")
+        regions = _regions_of_all(before, text, edits)
+        if regions:
+            total, copies = text.count("\n") + 1, _unchanged_lines(before, text, regions)
+            event = FileWrite(path, ContentHash.of(text.encode()), total, NO_LINES, copies)
+            return follow_edit(event, before, known, fetch), text
+    return (unplaced_edit_event(path, text), text) if known.view else None
+
+
 def unplaced_edit_event(path: str, after: str) -> FileWrite:
     """Return the event of an edit at an unknown place: no line number of the file is certain afterwards."""
     return FileWrite(path, ContentHash.of(after.encode()), after.count("\n") + 1, NO_LINES)
@@ -163,6 +193,22 @@ def _regions(before: str, after: str, edit: TextEdit) -> list[tuple[int, int, in
         if before[:at] + edit.new + before[at + len(edit.old) :] == after:
             return [(at, len(edit.old), at, len(edit.new))]
     return []
+
+
+def _regions_of_all(before: str, after: str, edits: Sequence[TextEdit]) -> list[tuple[int, int, int, int]]:
+    """Return the places of several edits, as `_regions`; none if these do not lead from `before` to `after`."""
+    if not all(edit.old and before.count(edit.old) == 1 for edit in edits):
+        return []
+    regions: list[tuple[int, int, int, int]] = []
+    made, done = "", 0
+    for at, edit in sorted(((before.index(edit.old), edit) for edit in edits), key=lambda one: one[0]):
+        if at < done:
+            return []
+        made += before[done:at]
+        regions.append((at, len(edit.old), len(made), len(edit.new)))
+        made += edit.new
+        done = at + len(edit.old)
+    return regions if made + before[done:] == after else []
 
 
 def _lines_in_new_text(after: str, regions: Sequence[tuple[int, int, int, int]]) -> Spans:

@@ -4,7 +4,7 @@ Rules of this file
 ------------------
 1. A manifest is written when an epoch opens and at no other time, and a written page is never changed: each epoch adds
    a page of its evicted objects. So it costs no rewrite of its own.
-2. A page is a function of the rows alone: no clock, no place in the request.
+2. A page is a function of the rows and of the way of recall: no clock, no place in the request.
 3. Only after a compaction by the client is everything listed again, on one page: the earlier pages are gone with the
    window.
 4. A page states its cost, so that the window's size includes it.
@@ -16,6 +16,7 @@ from typing import Final
 
 from pagein.errors import BadSetting
 from pagein.policy.stubs.descriptions import shorten_path
+from pagein.policy.stubs.recall_ways import TOOLS, Way
 from pagein.policy.stubs.result_stubs import one_line
 
 BUDGET: Final = 2000
@@ -62,15 +63,19 @@ class Manifest:
     tokens: int = 0
     pages: int = 0
 
-    def at_edge(self, left: Sequence[ManifestRow], *, budget: int = BUDGET) -> tuple["Manifest", Page | None]:
+    def at_edge(
+        self, left: Sequence[ManifestRow], *, budget: int = BUDGET, way: Way = TOOLS
+    ) -> tuple["Manifest", Page | None]:
         """Return the page for the objects evicted at this epoch, oldest first; None without objects.
+
+        way: how the model recalls.
 
         Raises BadSetting for a budget below 1.
         """
         if not left:
             return self, None
         after = Manifest(self.objects + len(left), self.tokens + sum(row.tokens for row in left), self.pages + 1)
-        return after, _page(left, after, budget)
+        return after, _page(left, after, budget, way)
 
 
 NO_MANIFEST: Final = Manifest()
@@ -81,29 +86,30 @@ def tokens_of(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def _page(rows: Sequence[ManifestRow], total: Manifest, budget: int) -> Page:
+def _page(rows: Sequence[ManifestRow], total: Manifest, budget: int, way: Way) -> Page:
     if budget < 1:
         raise BadSetting(f"a manifest needs a budget of 1 token or more, not {budget}")
-    lines = _rows(rows, max(1, budget - RESERVE))
-    text = "\n".join((*_above(total.pages), *lines, "", *_below(total)))
+    lines = _rows(rows, max(1, budget - RESERVE), way)
+    text = "\n".join((*_above(total.pages, way), *lines, "", *_below(total, way)))
     return Page(text, tokens_of(text))
 
 
-def _above(page: int) -> tuple[str, ...]:
+def _above(page: int, way: Way) -> tuple[str, ...]:
     if page > 1:
         return (f"{_HEADER} (page {page}, in addition to those before)", "", _COLUMNS)
-    said = "You have access to externalized content via RLM tools. The following objects\nare in your external store:"
+    by = "commands" if way.is_command else "RLM tools"
+    said = f"You have access to externalized content via {by}. The following objects\nare in your external store:"
     return (_HEADER, "", said, "", _COLUMNS)
 
 
-def _below(total: Manifest) -> tuple[str, ...]:
+def _below(total: Manifest, way: Way) -> tuple[str, ...]:
     return (
         f"**Total:** {total.objects:,} objects, {total.tokens:,} tokens externalized.",
-        "Use search or peek to access this content.",
+        f"Use {way.words_of(way.search)} or {way.words_of(way.peek)} to access this content.",
     )
 
 
-def _rows(rows: Sequence[ManifestRow], budget: int) -> list[str]:
+def _rows(rows: Sequence[ManifestRow], budget: int, way: Way) -> list[str]:
     """Return the newest rows within the budget, at least a single row; older rows become a summary line."""
     lines: list[str] = []
     used = 0
@@ -116,7 +122,8 @@ def _rows(rows: Sequence[ManifestRow], budget: int) -> list[str]:
     older = rows[: len(rows) - len(lines)]
     if older:
         tokens = sum(row.tokens for row in older)
-        lines.append(f"| **+{len(older):,} older** | objects | {tokens:,} | Use search or filters to narrow scope |")
+        remedy = f"Use {way.words_of(way.search)} or filters to narrow scope"
+        lines.append(f"| **+{len(older):,} older** | objects | {tokens:,} | {remedy} |")
     return lines
 
 

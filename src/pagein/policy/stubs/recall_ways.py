@@ -35,8 +35,11 @@ class Way:
 
         what: what is viewed, with a space in front: " them".
         """
-        search = f"`{self.search}`" if self.is_command else self.search
-        return f"{self.view_words(object_id)}{what}, or {search} to find specific content."
+        return f"{self.view_words(object_id)}{what}, or {self.words_of(self.search)} to find specific content."
+
+    def words_of(self, name: str) -> str:
+        """Return the name of a tool or command as it stands in a sentence."""
+        return f"`{name}`" if self.is_command else name
 
     def part_words(self, object_id: str, line: int) -> str:
         """Return the sentence on how to recall a part with the first call.

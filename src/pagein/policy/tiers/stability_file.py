@@ -29,7 +29,7 @@ def decode_stability(text: str) -> TierState:
         items = {str(key): _item(value) for key, value in record.get("items", {}).items()}
         last = tuple(str(key) for key in record.get("last_active_items", ()))
         return replace(START, items=items, last_active=last, responses=int(record.get("response_count", 0)))
-    except (ValueError, TypeError, AttributeError, KeyError):
+    except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError):
         return START
 
 

@@ -3,7 +3,8 @@
 Rules of this file
 ------------------
 1. A live request goes the same way: its difference becomes a note, and the note is applied.
-2. A message of the history that changed or went means that the history was rewritten. Then all of it begins anew.
+2. A tracked message of the history that changed or went means that the history was rewritten. Then all of it begins anew.
+   A stability file knows nothing of the last request but its items, so they alone decide.
 """
 
 from collections.abc import Collection, Mapping
@@ -91,7 +92,7 @@ def apply_note(before: Tiers, note: TierNote) -> tuple[Tiers, TierStep]:
     seen = {key: changed.get(key, value) for key, value in before.seen.items() if key not in set(note.gone)} | changed
     unselected = before.unselected if note.unselected is None else frozenset(note.unselected)
     state = before.state
-    if any(key.startswith(HISTORY) and key in before.seen for key in (*changed, *note.gone)):
+    if any(key.startswith(HISTORY) and seen.get(key, ("",))[0] != one.digest for key, one in state.items.items()):
         state, _ = without_prefix(state, HISTORY)
     step = step_tiers(state, _facts(seen, unselected, note), rules, terms)
     return Tiers(rules, terms, step.state, seen, unselected, note.covered), step

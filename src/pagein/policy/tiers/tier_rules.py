@@ -6,6 +6,7 @@ an item moves only into what is rewritten anyway, or where the price of moving i
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from math import inf
 from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadSetting
@@ -55,8 +56,8 @@ class TierRules:
     cache_buffer_multiplier: float = BUFFER
 
     def __post_init__(self) -> None:
-        if self.cache_min_tokens < 0 or self.cache_buffer_multiplier < 0:
-            raise BadSetting("cache_min_tokens and cache_buffer_multiplier of tiers must be 0 or more")
+        if self.cache_min_tokens < 0 or not 0 <= self.cache_buffer_multiplier < inf:
+            raise BadSetting("cache_min_tokens and cache_buffer_multiplier of tiers must be 0 or more, and finite")
         needed = {"history_place": "conversation", "absent": "leaves", "blocks": "item", "inside": "entry"}
         needed |= {"marks": "provider", "tail": "history first"}
         for name, value in needed.items():
