@@ -103,7 +103,6 @@ class CuratedCall:
         self._curator = curator
         self._api = asked.api
         self._form = format_named(asked.api).answers
-        self._at = asked.at
         self._most = rounds
         self._curated = curator.prepare(asked)
         self._rounds = Rounds(self._form)
@@ -225,7 +224,7 @@ class CuratedCall:
             return
         self._is_finished = True
         try:
-            self._curator.observe(self._curated, self._reply(), self._at)
+            self._curator.observe(self._curated, self._reply())
         except Exception:  # noqa: BLE001 -- law 7: the program has its answer
             return
 

@@ -122,9 +122,8 @@ class EngineCurator:
         self._tell_of(asked, prepared)
         return _curated_request(asked, prepared)
 
-    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         """Report the answer to a request, and the provider's usage, to the engine."""
-        del at
         account = self._account(curated, reply)
         if self._work is not None and curated.prepared is not None and reply.finished:
             calls = format_named(curated.prepared.api).answers.turn(reply, ()).calls_client

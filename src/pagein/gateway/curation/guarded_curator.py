@@ -135,7 +135,7 @@ class Curator(Protocol):
         otherwise the client's bytes.
         """
 
-    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         """Record the answer to a request sent as `curated`."""
 
     def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
@@ -171,9 +171,9 @@ class PassThrough:
         """Return the request unchanged."""
         return CuratedRequest(asked.body)
 
-    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         """Ignore the answer."""
-        del curated, reply, at
+        del curated, reply
         return NOTHING_NOTED
 
     def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
@@ -270,7 +270,7 @@ class Guard:
         except Exception:  # noqa: BLE001 -- law 7
             return asked.body
 
-    async def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    async def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         """Report an answer to the curator.
 
         Raises any exception of the curator, and TimeoutError if slow; the report continues nevertheless.
@@ -278,7 +278,7 @@ class Guard:
         if self._told >= _MOST_TOLD:
             raise AllBusy
         self._told += 1
-        future = self._following.threads.submit(self._curator.observe, curated, reply, at)
+        future = self._following.threads.submit(self._curator.observe, curated, reply)
         loop = asyncio.get_running_loop()
 
         def over(_: object) -> None:

@@ -244,7 +244,7 @@ class Reporter:
         if one.decision is None or (one.decision.kind is not None and one.decision.curated.prepared is None):
             return NOTHING_NOTED
         try:
-            noted = await self._guard.observe(one.decision.curated, reply, one.at)
+            noted = await self._guard.observe(one.decision.curated, reply)
         except Exception as problem:  # noqa: BLE001 -- the client has its answer; a failure now must not affect the next call (law 7)
             self.report_failure("observe", f"{type(problem).__name__}: {problem}")
             return NOTHING_NOTED
