@@ -23,9 +23,10 @@ from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.json_values import decoded_object
 from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply
 from pagein.providers.wire.streams.model_turn import ModelTurn, OwnToolResult
-from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, TooLong, object_in
+from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, TooLong
 
 _OK: Final = 200
 _ENOUGH: Final = "Enough was recalled for one answer. Go on with what you have, or call other tools."
@@ -277,4 +278,4 @@ def _rest() -> Generator[Step, Any, bytes]:
 
 
 def _read_answer(api: Api, body: bytes) -> tuple[dict[str, Any] | None, ModelReply]:
-    return object_in(body), whole(api, body)
+    return decoded_object(body), whole(api, body)

@@ -29,7 +29,8 @@ from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
 from pagein.providers.validity import Api
 from pagein.providers.wire.breakpoint_edits import SYSTEM, Address, Changes, with_changes
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.streams.model_reply import ModelReply, decoded_object, text_at
+from pagein.providers.wire.json_values import decoded_object, text_at
+from pagein.providers.wire.streams.model_reply import ModelReply
 
 _SAID: Final = "said"
 _NO_KEY: Final = (401, 403)

@@ -9,8 +9,7 @@ from pagein.providers.validity import breakpoint_checks
 from pagein.providers.validity.breakpoint_checks import INPUTS
 from pagein.providers.validity.rules import ValidityRule
 from pagein.providers.validity.turns import PromptTurn, TurnPart, Wire, object_at, padded_objects, text_at
-from pagein.providers.wire.json_values import Json, content_blocks
-from pagein.providers.wire.usage_counts import count_at
+from pagein.providers.wire.json_values import Json, content_blocks, count_at
 from pagein.providers.wire.wire_format import BreakpointForm, CacheForm
 
 _REFUSED: Final = dict.fromkeys((401, 403, 413, 426, 431), "invalid_request_error")
