@@ -21,7 +21,7 @@ from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.stubs.result_stubs import description
 from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.providers.tokens.counters import ratio_counter
-from pagein.providers.wire.request_body import session_in
+from pagein.providers.wire.session_names import session_in
 from pagein.providers.wire.streams.model_reply import ModelReply
 
 SESSIONS: Final = 64

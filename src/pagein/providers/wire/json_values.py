@@ -58,21 +58,18 @@ def arguments_of(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"input": text if value is None else value}
 
 
-def decoded_object(text: bytes) -> dict[str, Any] | None:
-    """Decode a JSON object. None for anything else."""
-    try:
-        value = decode_json(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def parse_json(text: str) -> object:
+def parse_json(text: str | bytes) -> object:
     """Parse JSON text. Invalid text gives None."""
     try:
-        return decode_json(text.encode("utf-8", "surrogatepass"))
+        return decode_json(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
     except ValueError:
         return None
+
+
+def decoded_object(text: str | bytes) -> dict[str, Any] | None:
+    """Parse a JSON object. Anything else gives None."""
+    value = parse_json(text)
+    return value if isinstance(value, dict) else None
 
 
 def is_blank(part: Json) -> bool:
