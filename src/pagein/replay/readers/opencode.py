@@ -28,7 +28,8 @@ from pagein.model.messages import (
 from pagein.replay.readers.blocks import ToolCallIndex
 from pagein.replay.readers.prunings import Prunings
 from pagein.replay.readers.row_fields import Row, count, json_text, object_at, objects, seconds, text
-from pagein.replay.readers.rows import decode_json
+from pagein.replay.readers.rows import decode_json, unknown_row
+from pagein.replay.readers.session_heads import version_flag
 from pagein.replay.readers.shown_ranges import line_run
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
@@ -55,7 +56,7 @@ def session_of_export(source: Source, document: Row) -> RecordedSession:
         if isinstance(row, dict) and object_at(row, "info"):
             stored.append((object_at(row, "info"), list(objects(row.get("parts")))))
         else:
-            stored.append(UnreadableLine(0, f"message {place + 1} of the export is no message", json_text(row)[:120]))
+            stored.append(unknown_row(0, f"message {place + 1} of the export is no message", row))
     models = [text(item[0], "modelID") for item in stored if not isinstance(item, UnreadableLine)]
     return _session(source, object_at(document, "info"), lambda: iter(stored), models)
 
@@ -162,10 +163,6 @@ def _session(
     models: Sequence[str | None],
 ) -> RecordedSession:
     parent = text(info, "parentID")
-    flags: dict[str, object] = {}
-    version = text(info, "version")
-    if version is not None:
-        flags["agent_version"] = version
     head = SessionHead(
         id=text(info, "id") or source.stem,
         source=source.group or "opencode",
@@ -174,7 +171,7 @@ def _session(
         models=tuple(dict.fromkeys(model for model in models if model)),
         parent=parent,
         cwd=text(info, "directory"),
-        flags=flags,
+        flags=version_flag(text(info, "version")),
         is_named=text(info, "id") is not None,
     )
     tally = UsageTally()
@@ -217,7 +214,7 @@ class _OpencodeTranscript:
         elif info.get("role") == "user":
             yield from self._user(parts, at)
         else:
-            yield UnreadableLine(0, f"a message of unknown role {info.get('role')!r}", json_text(info)[:120])
+            yield unknown_row(0, f"a message of unknown role {info.get('role')!r}", info)
 
     def _user(self, parts: list[Row], at: float | None) -> Iterator[Recorded]:
         asked = next((part for part in parts if part.get("type") == "compaction"), None)
