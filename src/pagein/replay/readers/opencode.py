@@ -79,12 +79,18 @@ def folder_session(source: Source, info: Row) -> RecordedSession:
 def _in_folder(storage: Path, messages: list[Path]) -> Iterator[Stored]:
     for file in messages:
         info = _file(file)
-        if isinstance(info, UnreadableLine):
-            yield info
-            continue
-        parts = [_file(part) for part in sorted((storage / "part" / file.stem).glob("*.json"))]
-        yield from (part for part in parts if isinstance(part, UnreadableLine))
-        yield {"id": file.stem, **info}, [part for part in parts if not isinstance(part, UnreadableLine)]
+        parts = (_file(part) for part in sorted((storage / "part" / file.stem).glob("*.json")))
+        yield from _with_parts(info if isinstance(info, UnreadableLine) else {"id": file.stem, **info}, parts)
+
+
+def _with_parts(info: Row | UnreadableLine, parts: Iterator[Row | UnreadableLine]) -> Iterator[Stored]:
+    """Yield a message with its parts, behind those that are damaged; a damaged message without any."""
+    if isinstance(info, UnreadableLine):
+        yield info
+        return
+    found = list(parts)
+    yield from (part for part in found if isinstance(part, UnreadableLine))
+    yield info, [part for part in found if not isinstance(part, UnreadableLine)]
 
 
 def _file(path: Path) -> Row | UnreadableLine:
@@ -139,13 +145,8 @@ def _in_database(path: Path, session: str) -> Iterator[Stored]:
     parts = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
     with closing(_open_database(path)) as database:
         for name, data in database.execute(messages, (session,)):
-            info = _cell(str(name), data)
-            if isinstance(info, UnreadableLine):
-                yield info
-                continue
-            rows = [_cell(str(part), told) for part, told in database.execute(parts, (name,))]
-            yield from (row for row in rows if isinstance(row, UnreadableLine))
-            yield info, [row for row in rows if not isinstance(row, UnreadableLine)]
+            rows = (_cell(str(part), told) for part, told in database.execute(parts, (name,)))
+            yield from _with_parts(_cell(str(name), data), rows)
 
 
 def _cell(name: str, data: object) -> Row | UnreadableLine:
