@@ -62,7 +62,7 @@ def child_body(request: ChildRequest, api: Api, model: str) -> bytes:
         for mark in request.marks:
             word = breakpoints.word(Breakpoint(1, LONG if mark.ttl == "1h" else SHORT))
             marks[(0, mark.blocks - 1) if mark.blocks else (SYSTEM, 0)] = breakpoints.mark(word)
-        body = dict(with_changes(body, Changes(api, marks)))
+        body = with_changes(body, Changes(api, marks))
     if request.stream and form.requests.model_field:
         body["stream"] = True
     for message in rest:
