@@ -70,7 +70,7 @@ class Inspector:
 
     async def _sent(self, name: str) -> SentPrompt | None:
         if self.archive is not None:
-            self.prompts.notice(await asyncio.to_thread(self.archive.forgettings))
+            self.prompts.drop_erased(await asyncio.to_thread(self.archive.forgettings))
         return self.prompts.of(name)
 
     async def _prompt(self, request: web.Request) -> web.StreamResponse:

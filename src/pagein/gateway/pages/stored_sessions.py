@@ -124,7 +124,7 @@ class SessionArchive:
         except (PageinError, OSError):  # the gateway serves also without a sound store (law 7)
             return 0
 
-    def _notice(self, store: WholeStore) -> None:
+    def _drop_erased(self, store: WholeStore) -> None:
         """Forget what was read before texts were erased."""
         count = store.forgettings()
         if count != self._forgettings:
@@ -146,7 +146,7 @@ class SessionArchive:
             today, week = (cost_since(since, ()) for since in periods(now))
             return StoredSessions(sessions=[], pending=0, more=False, totals=totals_of(()), today=today, week=week)
         with self._lock, opened as store:
-            self._notice(store)
+            self._drop_erased(store)
             kept = sorted(
                 (one for one in store.sessions() if one.leaf is not None and not one.is_own),
                 key=lambda one: -(one.touched or 0.0),
@@ -190,7 +190,7 @@ class SessionArchive:
         except BadInput:
             return []
         with self._lock, opened as store:
-            self._notice(store)
+            self._drop_erased(store)
             leaf = store.leaf(name)
             known = self._known.get(name)
             if known is None or known.leaf != leaf:
