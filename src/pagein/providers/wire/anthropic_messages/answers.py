@@ -34,7 +34,7 @@ def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
 def searches_in(blocks: Sequence[Json], ours: Collection[str]) -> list[Json]:
     """Return the finished searches for deferred tools, with the results."""
     found = {one.get("tool_use_id") for one in blocks if one.get("type") == SEARCH_RESULT}
-    calls = {one.get("id") for one in blocks if one.get("type") == "server_tool_use" and one.get("name") in ours}
+    calls = {one.get("id") for one in blocks if _is_search(one, ours)}
     pairs = found & calls
     return [one for one in blocks if _name_of_search(one) in pairs]
 
