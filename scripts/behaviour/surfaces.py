@@ -244,9 +244,9 @@ def gateway(turns: list[Any], folder: Path, clock: SetClock) -> Iterator[Gateway
     told = threading.Semaphore(0)
     observe = EngineCurator.observe
 
-    def observed(curator: EngineCurator, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    def observed(curator: EngineCurator, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         try:
-            return observe(curator, curated, reply, at)
+            return observe(curator, curated, reply)
         finally:
             told.release()
 

@@ -111,7 +111,7 @@ def prepare(curator: EngineCurator, turns: int, *, known: bool) -> CuratedReques
 def observe(curator: EngineCurator, curated: CuratedRequest, turns: int) -> None:
     tokens = len(curated.body) // 4
     usage = Usage(fresh=3, read=tokens - 1200 if turns else 0, written=1200 if turns else tokens, output=50)
-    assert not curator.observe(curated, ModelReply(first=usage), 1001.0 + 10 * turns).failure
+    assert not curator.observe(curated, ModelReply(first=usage)).failure
 
 
 def asked(turns: int, *, known: bool) -> CurationRequest:

@@ -38,9 +38,9 @@ class Hanging(PassThrough):
         self._come_to("prepare")
         return CuratedRequest(asked.body, "s", tools=frozenset({"peek"}))
 
-    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         self._come_to("observe")
-        return super().observe(curated, reply, at)
+        return super().observe(curated, reply)
 
     def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         self._come_to("recall")

@@ -111,10 +111,10 @@ class BoundedCurator:
             made = CuratedRequest(asked.body)
         return made if made.body else CuratedRequest(asked.body)
 
-    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> None:
+    def observe(self, curated: CuratedRequest, reply: ModelReply) -> None:
         """Record an answer. A slow record is completed later."""
         try:
-            account = self._following.ask(_SHORT, partial(self._curator.observe, curated, reply, at))
+            account = self._following.ask(_SHORT, partial(self._curator.observe, curated, reply))
         except Exception as problem:  # noqa: BLE001 -- law 7: the program has its answer
             _report("the record of an answer", _words(problem))
             return

@@ -23,9 +23,10 @@ from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.json_values import decoded_object
 from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply
 from pagein.providers.wire.streams.model_turn import ModelTurn, OwnToolResult
-from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, TooLong, object_in
+from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, TooLong
 
 _OK: Final = 200
 _ENOUGH: Final = "Enough was recalled for one answer. Go on with what you have, or call other tools."
@@ -103,7 +104,6 @@ class CuratedCall:
         self._curator = curator
         self._api = asked.api
         self._form = format_named(asked.api).answers
-        self._at = asked.at
         self._most = rounds
         self._curated = curator.prepare(asked)
         self._rounds = Rounds(self._form)
@@ -225,7 +225,7 @@ class CuratedCall:
             return
         self._is_finished = True
         try:
-            self._curator.observe(self._curated, self._reply(), self._at)
+            self._curator.observe(self._curated, self._reply())
         except Exception:  # noqa: BLE001 -- law 7: the program has its answer
             return
 
@@ -278,4 +278,4 @@ def _rest() -> Generator[Step, Any, bytes]:
 
 
 def _read_answer(api: Api, body: bytes) -> tuple[dict[str, Any] | None, ModelReply]:
-    return object_in(body), whole(api, body)
+    return decoded_object(body), whole(api, body)

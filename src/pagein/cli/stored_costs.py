@@ -42,14 +42,13 @@ def costs_of(store: str | None, workspace: Path) -> "CostsStatus":
 
     midnight, week = periods(datetime.now().astimezone())  # noqa: TID251 - the rim reads the clock
     sessions, unread = calls_since(store, workspace, week)
-    made = [(one.name, one.calls) for one in sessions]
-    return CostsStatus(today=cost_since(midnight, made), week=cost_since(week, made), unread=unread)
+    return CostsStatus(today=cost_since(midnight, sessions), week=cost_since(week, sessions), unread=unread)
 
 
 def calls_since(store: str | None, workspace: Path, since: float) -> "tuple[list[SessionCalls], int]":
     """Return the sessions that were written to since a moment, the latest first, and how many were left unread for lack of time."""
     from pagein import wiring
-    from pagein.gateway.pages.call_totals import SessionCalls
+    from pagein.gateway.pages.call_totals import session_calls
     from pagein.gateway.pages.journal_calls import summary_of
     from pagein.tools.session_commands import sessions as known_sessions
 
@@ -67,8 +66,5 @@ def calls_since(store: str | None, workspace: Path, since: float) -> "tuple[list
         for name in names:
             if found and time.monotonic() > until:
                 break
-            summary, told = summary_of(kept.entries(name)), known.get(name, {})
-            title, agent = str(told.get("title") or summary.title), told.get("agent") or summary.client
-            title = f"(sub-agent) {title}" if told.get("parent") else title
-            found.append(SessionCalls(name, title, str(agent), str(told.get("cwd") or ""), summary.calls))
+            found.append(session_calls(name, summary_of(kept.entries(name)), known.get(name, {})))
     return found, len(names) - len(found)

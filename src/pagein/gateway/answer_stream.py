@@ -29,9 +29,10 @@ from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.json_values import decoded_object
 from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply
 from pagein.providers.wire.streams.model_turn import ModelTurn, OwnToolResult
-from pagein.providers.wire.streams.stream_merge import StreamMerger, TooLong, object_in
+from pagein.providers.wire.streams.stream_merge import StreamMerger, TooLong
 from pagein.providers.wire.wire_format import AnswerForm
 
 T = TypeVar("T")
@@ -349,7 +350,7 @@ def _begin_answer(upstream: ClientResponse) -> UpstreamResponse:
 
 
 def _read_answer(api: Api, body: bytes) -> tuple[dict[str, Any] | None, ModelReply]:
-    return object_in(body), whole(api, body)
+    return decoded_object(body), whole(api, body)
 
 
 def _merge_answers(terms: AnswerTerms, answers: Sequence[Mapping[str, Any]]) -> bytes:

@@ -24,7 +24,7 @@ from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolRe
 from pagein.model.note_forms import encode_note
 from pagein.policy.clients.profiles import OTHER, PROFILES
 from pagein.ports import TokenCounter
-from pagein.providers.wire.request_body import fit_for_logs
+from pagein.providers.wire.session_names import fit_for_logs
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 
 _RECORDING: Final = "recording"

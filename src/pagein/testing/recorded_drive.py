@@ -3,20 +3,18 @@
 The exchanges can be written as a request log for `pagein replay`: so a session's bill over the wire and its bill in a
 replay cover the same requests, counted by the same counter.
 
-Rules of this file ------------------
+Rules of this file
+------------------
 1. The client marks the end of its prompt, as agents do, with the recorded cache TTL; it names its session, and resends
-the
-   recording whatever the answers are.
+   the recording whatever the answers are.
 2. Data missing from a recording is generated once and kept: the schemas of the called tools, from their arguments.
 3. After a compaction by the host the prompt holds only later messages. A tool result without its call becomes a user
-text;
-   calls without a result are omitted.
+   text; calls without a result are omitted.
 4. Repeated reads are answered over the wire as in a replay.
 5. The calls of an answer get the ids used by the client afterwards.
 6. The parts of a recording visible on the wire identify the call of a request, and its answer.
 7. Tokens are counted by characters everywhere, as in a replay: with a public vocabulary, exact counts differ from text
-to text,
-   and a replay credits no policy with tokens not assignable to a text.
+   to text, and a replay credits no policy with tokens not assignable to a text.
 8. Every event happens at its recorded time, in the provider and in the gateway, without waiting.
 """
 

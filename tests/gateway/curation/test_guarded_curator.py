@@ -35,7 +35,7 @@ class Scripted(PassThrough):
         self.asked.append(asked)
         return self._prepare(asked)
 
-    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         self.seen.append(reply)
         return UsageAccount(
             cost=10.0, saved=5.0, shortfall=3, explanation="it was too old", cause="expired", who="nobody"
@@ -152,7 +152,7 @@ def test_where_every_thread_hangs_requests_no_longer_wait_for_one(tmp_path: Path
 
 def test_a_failure_after_the_answer_harms_nobody(tmp_path: Path) -> None:
     class Sour(Scripted):
-        def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+        def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
             raise StoreError("disk full")
 
     async def go() -> None:

@@ -194,7 +194,7 @@ class Forgetful(PassThrough):
         self.works = False
         self.asked = 0
 
-    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         self.owed.append(reply)
         return UsageAccount(failure="StoreError: locked")
 
@@ -231,7 +231,7 @@ def test_answers_that_wait_to_be_taken_in_when_the_gateway_ends_are_taken_in(tmp
     taken: list[ModelReply] = []
 
     class Slow(PassThrough):
-        def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+        def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
             threading.Event().wait(0.05)
             taken.append(reply)
             return UsageAccount()
@@ -253,7 +253,7 @@ def test_an_answer_is_taken_in_although_all_threads_overstayed(tmp_path: Path) -
             leave.wait(60)
             raise StoreError("locked")
 
-        def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+        def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
             taken.append(reply)
             return UsageAccount()
 

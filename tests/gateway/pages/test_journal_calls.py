@@ -124,13 +124,20 @@ CALLS = st.builds(
     recalling=st.integers(0, 9).map(float),
 )
 SESSIONS = st.lists(
-    st.tuples(st.sampled_from(["", "x", "y"]), st.sampled_from(["", "/p"]), st.lists(CALLS, max_size=5))
+    st.builds(
+        SessionCalls,
+        name=st.just("s"),
+        title=st.just(""),
+        agent=st.sampled_from(["", "x", "y"]),
+        project=st.sampled_from(["", "/p"]),
+        calls=st.lists(CALLS, max_size=5),
+    )
 )
 
 
 @given(SESSIONS)
 def test_each_table_of_totals_adds_up_to_the_sum_and_the_account_to_the_saving(
-    sessions: list[tuple[str, str, list[JournalCall]]],
+    sessions: list[SessionCalls],
 ) -> None:
     found = totals_of(sessions)
     for rows in (found["day"], found["agent"], found["project"], found["model"]):
@@ -147,9 +154,9 @@ def test_the_cost_since_a_moment_counts_its_own_calls_and_names_the_sessions_tha
         return JournalCall(at, MODEL, Usage(10, 0, 0, 0, 1), 1000.0 if usd is not None else None, usd, saved)
 
     sessions = [
-        ("good", [call(50.0, -900.0), call(150.0, 500.0)]),
-        ("bad", [call(150.0, -250.0), call(160.0, 0.0, None)]),
-        ("old", [call(None, -900.0), call(99.0, -900.0)]),
+        SessionCalls("good", "", "", "", [call(50.0, -900.0), call(150.0, 500.0)]),
+        SessionCalls("bad", "", "", "", [call(150.0, -250.0), call(160.0, 0.0, None)]),
+        SessionCalls("old", "", "", "", [call(None, -900.0), call(99.0, -900.0)]),
     ]
     found = cost_since(100.0, sessions)
     assert (found["sessions"], found["calls"], found["unpriced"], found["usd"]) == (2, 3, 1, 4.0)
@@ -169,7 +176,7 @@ def test_cache_misses_since_a_moment_are_counted_by_cause_and_whose_doing_the_mo
         missed(153.0, "expired", "nobody", 50),
         missed(154.0, "", "", 0),
     ]
-    assert cost_since(100.0, [("one", calls)])["misses"] == [
+    assert cost_since(100.0, [SessionCalls("one", "", "", "", calls)])["misses"] == [
         {"cause": "expired", "who": "nobody", "calls": 2, "tokens": 90},
         {"cause": "messages", "who": "client", "calls": 1, "tokens": 80},
         {"cause": "messages", "who": "us", "calls": 1, "tokens": 70},

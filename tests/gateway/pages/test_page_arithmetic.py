@@ -13,7 +13,7 @@ from tests.gateway.upstreams import stage as upstream
 
 from pagein import wiring
 from pagein.gateway.pages.call_history import Board
-from pagein.gateway.pages.call_totals import cost_since, totals_of
+from pagein.gateway.pages.call_totals import cost_since, session_calls, totals_of
 from pagein.gateway.pages.journal_calls import summary_of
 from pagein.model.messages import Usage
 from pagein.simulator import SimulatedProvider
@@ -52,8 +52,8 @@ def test_page_and_store_count_what_the_provider_billed_for_recalls_a_retry_and_t
     (live,) = board.sessions()
     with closing(wiring.open_for_upkeep(tmp_path / "s.pagein")) as store:
         (name,) = [one.name for one in store.sessions()]
-        calls = summary_of(store.entries(name)).calls
-    totals = totals_of([("", "", calls)])
+        sessions = [session_calls(name, summary_of(store.entries(name)), {})]
+    totals = totals_of(sessions)
     assert live["recalls"] == totals["whole"]["recalls"] == 2
     for seen in (live, totals["whole"]):
         assert (seen["fresh"], seen["read"], seen["written"], seen["output"]) == (
@@ -69,7 +69,7 @@ def test_page_and_store_count_what_the_provider_billed_for_recalls_a_retry_and_t
     ledger = totals["ledger_usd"]
     assert ledger["recalling"] > 0
     assert live["saved_usd"] == pytest.approx(ledger["gained"] - ledger["spent"] - ledger["recalling"])
-    assert cost_since(0.0, [(name, calls)])["usd"] == pytest.approx(usd)
+    assert cost_since(0.0, sessions)["usd"] == pytest.approx(usd)
 
 
 def _streamed(message: dict[str, object]) -> bytes:

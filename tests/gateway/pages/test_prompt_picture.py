@@ -90,7 +90,7 @@ def test_the_last_request_with_tools_is_kept_within_bounds_until_texts_are_erase
     kept.add("large", SentPrompt(b" " * (MOST_KEPT + 1), "anthropic", "", 0.0), has_tools=True)
     assert kept.of("large") is not None
     assert kept.of("s63") is None
-    kept.notice(0)
+    kept.drop_erased(0)
     assert kept.of("large") is not None
-    kept.notice(1)
+    kept.drop_erased(1)
     assert kept.of("large") is None

@@ -24,9 +24,10 @@ from pagein.gateway.http import content_codings
 from pagein.gateway.http.content_codings import decoder
 from pagein.gateway.stream import answer_tee, upstream_answer, whole_answer
 from pagein.gateway.stream.answer_tee import Tee
+from pagein.providers.wire import json_values
 from pagein.providers.wire.anthropic_messages import reply_reader
 from pagein.providers.wire.anthropic_messages.stream_merge import MessagesMerger
-from pagein.providers.wire.streams import event_stream, model_reply, stream_merge
+from pagein.providers.wire.streams import event_stream, stream_merge
 from pagein.providers.wire.streams.stream_merge import TooLong
 
 DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}\n\n'
@@ -75,7 +76,7 @@ def test_no_answer_is_read_where_all_streams_are_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     where: set[threading.Thread] = set()
-    taken, decoded = event_stream.EventStream.feed, model_reply.decoded_object
+    taken, decoded = event_stream.EventStream.feed, json_values.decoded_object
 
     def feed(self: event_stream.EventStream, part: bytes) -> list[event_stream.Event]:
         where.add(threading.current_thread())

@@ -83,6 +83,23 @@ RESPONSES = [
 ]
 
 
+def test_a_character_whose_halves_come_in_two_events_is_read() -> None:
+    """JSON may spell the halves as escapes. Such an event was skipped, and a continued answer lacked its text."""
+    events = (
+        b'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n',
+        *(
+            b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%b"}}\n\n' % piece
+            for piece in (b"a\\ud83d", b"\\ude00b")
+        ),
+    )
+    reader = format_named("anthropic").answers.reader()
+    for event in fed(b"".join(events), []):
+        reader.take(event)
+    assert json.dumps(reader.reply().message) == json.dumps(
+        {"role": "assistant", "content": [{"type": "text", "text": "a😀b"}]}
+    )
+
+
 def fed(text: bytes, cuts: list[int]) -> list[Event]:
     stream = EventStream()
     places = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})

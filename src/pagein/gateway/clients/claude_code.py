@@ -44,7 +44,7 @@ class _ClientSettings:
 
 
 def _variables(url: str) -> Mapping[str, str]:
-    return {"ANTHROPIC_BASE_URL": url, "ENABLE_TOOL_SEARCH": "true"}
+    return {_ADDRESS: url, _TOOL_SEARCH: "true"}
 
 
 def _settings(url: str) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     told, model, sources = found.variables, found.model, found.sources
     problems = tuple(_with_source(one, sources) for one in misses(client, url, told))
     remarks: tuple[str, ...] = ()
-    if is_same(told.get("ANTHROPIC_BASE_URL"), url) and FIRST_PARTY not in told and not model.endswith(_WHOLE_WINDOW):
+    if is_same(told.get(_ADDRESS), url) and FIRST_PARTY not in told and not model.endswith(_WHOLE_WINDOW):
         remarks = (
             (
                 "at this address it assumes 200k tokens for every window and compacts early, even if the model has a million; a model "

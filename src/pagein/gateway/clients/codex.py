@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, is_same, no_variables, where_told
-from pagein.gateway.clients.config_files import read_toml
+from pagein.gateway.clients.config_files import read_toml, tables_in
 from pagein.gateway.clients.launch import (
     AgentEndpoint,
     Endpoints,
@@ -42,11 +42,8 @@ def _settings(url: str) -> tuple[str, ...]:
 def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     file = _folder(places) / "config.toml"
     config = read_toml(file)
-    providers = config.get("model_providers")
-    entries = (
-        {name: one for name, one in providers.items() if isinstance(one, dict)} if isinstance(providers, dict) else {}
-    )
-    ours = [name for name, one in entries.items() if is_same(one.get("base_url"), f"{url}/v1")]
+    providers = tables_in(config, "model_providers")
+    ours = [name for name, one in providers.items() if is_same(one.get("base_url"), f"{url}/v1")]
     chosen = config.get("model_provider")
     if chosen in ours:
         return ClientSetup(client, points_here=True)
@@ -78,15 +75,13 @@ def _misplaced_providers(table: Mapping[str, Any], place: str = "") -> Iterator[
 def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
     """Return codex's provider in use. The command line, a profile or the file chooses the provider."""
     config = dict(read_toml(_folder(places) / "config.toml"))
-    profiles = config.get("profiles")
     profile = option(arguments, "-p", "--profile") or config.get("profile")
-    if isinstance(profiles, dict) and isinstance(profiles.get(profile), dict):
-        config |= profiles[profile]
+    config |= tables_in(config, "profiles").get(str(profile or ""), {})
     config |= dict(_overrides(arguments))
     chosen = str(config.get("model_provider") or _BUILT_IN)
     if chosen == _BUILT_IN:
         return Endpoints((AgentEndpoint(chosen, OPENAI.name, str(config.get("openai_base_url") or "")),), chosen)
-    entry = next((one for name, one in _entries(config) if name == chosen), None)
+    entry = tables_in(config, "model_providers").get(chosen)
     if entry is None:
         raise BadSetting(
             f"codex uses its provider {chosen!r}, which pagein cannot point to the gateway; choose another model_provider"
@@ -128,13 +123,6 @@ def _has_login(places: ConfigPlaces) -> bool:
         bool(places.environment.get("CODEX_API_KEY"))
         or keeps in ("keyring", "auto")
         or (folder / "auth.json").is_file()
-    )
-
-
-def _entries(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    providers = config.get("model_providers")
-    yield from (
-        ((name, one) for name, one in providers.items() if isinstance(one, dict)) if isinstance(providers, dict) else ()
     )
 
 

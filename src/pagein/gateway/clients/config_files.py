@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,10 +34,10 @@ def read_toml(file: Path) -> Mapping[str, Any]:
         raise UnreadableConfig(f"{file} is not TOML: {problem}") from problem
 
 
-def tables_in(settings: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
-    """The tables in a table of the settings."""
+def tables_in(settings: Mapping[str, Any], key: str) -> dict[str, Mapping[str, Any]]:
+    """The tables in a table of the settings, by name."""
     found = settings.get(key)
-    yield from (one for one in found.values() if isinstance(one, dict)) if isinstance(found, dict) else ()
+    return {name: one for name, one in found.items() if isinstance(one, dict)} if isinstance(found, dict) else {}
 
 
 def _text(file: Path) -> str:

@@ -101,7 +101,8 @@ def choose_upstreams(
     known = tuple(
         AgentEndpoint(one.name, one.vendor, "" if is_gateway(one.address) else one.address) for one in found.known
     )
-    upstreams = {one.name: told.get(one.name, one.address) for one in VENDORS}
+    usual = {one.name: told.get(one.name, one.address) for one in VENDORS}
+    upstreams = dict(usual)
     decided: set[str] = set()
     for one in sorted(known, key=lambda one: one.name != found.chosen):
         if one.vendor in decided:
@@ -115,7 +116,6 @@ def choose_upstreams(
                 "key must not reach another host than its own; make the two the same, or leave one out"
             )
         upstreams[one.vendor] = one.address
-    usual = {one.name: told.get(one.name, one.address) for one in VENDORS}
     through = tuple(
         one
         for one in known
@@ -132,6 +132,14 @@ def is_same_upstream(first: str, second: str) -> bool:
 def versioned(url: str, address: str) -> str:
     """Return the gateway's base URL for a client without a version in its paths, with the version of the client's own address."""
     return f"{url}/v1" if not address or ends_in_version(address) else url
+
+
+def bypass_remarks(endpoints: Endpoints) -> tuple[str, ...]:
+    """Return the remark that the provider in use does not go through the gateway, if so."""
+    through = [one.name for one in endpoints.known]
+    if not endpoints.chosen or endpoints.chosen in through:
+        return ()
+    return (f"{endpoints.chosen} does not go through pagein, only {', '.join(through)}",)
 
 
 def option(arguments: Sequence[str], *names: str) -> str:

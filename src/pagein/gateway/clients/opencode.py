@@ -14,6 +14,7 @@ from pagein.gateway.clients.launch import (
     Launch,
     LaunchPlan,
     LaunchRequest,
+    bypass_remarks,
     option,
     versioned,
 )
@@ -47,7 +48,7 @@ def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     addresses = [
         entry.get("options", {}).get("baseURL")
         for file in files
-        for entry in tables_in(read_json(file), "provider")
+        for entry in tables_in(read_json(file), "provider").values()
         if isinstance(entry.get("options"), dict)
     ]
     return setup_by_addresses(client, url, [f"{url}/v1"], addresses, files)
@@ -60,10 +61,7 @@ def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
     model = ""
     for settings in _settings_of(places):
         model = str(settings.get("model") or model)
-        providers = settings.get("provider")
-        for name, entry in providers.items() if isinstance(providers, dict) else ():
-            if not isinstance(entry, dict):
-                continue
+        for name, entry in tables_in(settings, "provider").items():
             libraries[name] = str(entry.get("npm") or libraries.get(name, ""))
             options = entry.get("options")
             if isinstance(options, dict) and options.get("baseURL"):
@@ -99,12 +97,7 @@ def _plan(asked: LaunchRequest) -> LaunchPlan:
             **entry,
             "options": {**entry.get("options", {}), "baseURL": versioned(asked.url, one.address)},
         }
-    through = [one.name for one in asked.endpoints.known]
-    chosen = asked.endpoints.chosen
-    remarks = (
-        (f"{chosen} does not go through pagein, only {', '.join(through)}",) if chosen and chosen not in through else ()
-    )
-    return LaunchPlan({_CONTENT: json.dumps({**told, "provider": providers})}, (), remarks)
+    return LaunchPlan({_CONTENT: json.dumps({**told, "provider": providers})}, (), bypass_remarks(asked.endpoints))
 
 
 CLIENT: Final = Client("opencode", "opencode.json", _settings, no_variables, _read)

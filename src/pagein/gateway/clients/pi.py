@@ -13,6 +13,7 @@ from pagein.gateway.clients.launch import (
     Launch,
     LaunchPlan,
     LaunchRequest,
+    bypass_remarks,
     option,
     versioned,
 )
@@ -40,15 +41,12 @@ def _folder(places: ConfigPlaces) -> Path:
 
 def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     file = _folder(places) / "models.json"
-    addresses = [entry.get("baseUrl") for entry in tables_in(read_json(file), "providers")]
+    addresses = [entry.get("baseUrl") for entry in tables_in(read_json(file), "providers").values()]
     return setup_by_addresses(client, url, [url, f"{url}/v1"], addresses, (file,))
 
 
 def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
-    providers = read_json(_folder(places) / "models.json").get("providers")
-    entries = (
-        {name: one for name, one in providers.items() if isinstance(one, dict)} if isinstance(providers, dict) else {}
-    )
+    entries = tables_in(read_json(_folder(places) / "models.json"), "providers")
     known = [
         AgentEndpoint(name, vendor, str(entries.get(name, {}).get("baseUrl") or ""))
         for name, vendor in _BUILT_IN.items()
@@ -70,9 +68,7 @@ def _plan(asked: LaunchRequest) -> LaunchPlan:
         one.name: asked.url if one.vendor == ANTHROPIC.name else versioned(asked.url, one.address)
         for one in asked.endpoints.known
     }
-    chosen = asked.endpoints.chosen
-    remarks = (f"{chosen} does not go through pagein, only {', '.join(told)}",) if chosen and chosen not in told else ()
-    return LaunchPlan({_VARIABLE: json.dumps(told)}, ("-e", str(EXTENSION)), remarks)
+    return LaunchPlan({_VARIABLE: json.dumps(told)}, ("-e", str(EXTENSION)), bypass_remarks(asked.endpoints))
 
 
 CLIENT: Final = Client(

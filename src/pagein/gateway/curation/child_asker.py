@@ -24,7 +24,7 @@ class ChildAsker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChildQuestions:
-    """How the questions in one answer are answered. names: as of the asker."""
+    """How the questions in one answer are answered. names: of the tools of the asker."""
 
     names: frozenset[str]
     answer: Callable[[OwnCall], Awaitable[OwnToolResult]]

@@ -17,15 +17,14 @@ from pagein.model.messages import Usage
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.request_body import session_name_in
+from pagein.providers.wire.session_names import session_name_in
 from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
-from pagein.providers.wire.tool_offers import ToolOffer
+from pagein.providers.wire.tool_offers import ToolOffer, has_tools
 from pagein.tools.brief import answer_call, offers
 from pagein.tools.short_pool_tools import OFFERS as POOL_OFFERS
 from pagein.tools.short_pool_tools import answer_pool_call
 
-_NO_TOOLS: Final = (b"", b"[]", b"null")
 _PATIENCE: Final = 0.2  # seconds to wait for a busy session; the request has waited before
 
 
@@ -122,9 +121,8 @@ class EngineCurator:
         self._tell_of(asked, prepared)
         return _curated_request(asked, prepared)
 
-    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         """Report the answer to a request, and the provider's usage, to the engine."""
-        del at
         account = self._account(curated, reply)
         if self._work is not None and curated.prepared is not None and reply.finished:
             calls = format_named(curated.prepared.api).answers.turn(reply, ()).calls_client
@@ -241,6 +239,6 @@ def _conversation(prepared: PreparedRequest) -> str:
     "" for a request without tools, which is not an agent's.
     """
     sent = prepared.sent
-    if sent is None or sent.fields.get("tools", b"").strip() in _NO_TOOLS:
+    if sent is None or not has_tools(sent.fields):
         return ""
     return "/".join((prepared.session, *sent.head.conversation))

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -135,7 +136,7 @@ class Curator(Protocol):
         otherwise the client's bytes.
         """
 
-    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         """Record the answer to a request sent as `curated`."""
 
     def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
@@ -171,9 +172,9 @@ class PassThrough:
         """Return the request unchanged."""
         return CuratedRequest(asked.body)
 
-    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         """Ignore the answer."""
-        del curated, reply, at
+        del curated, reply
         return NOTHING_NOTED
 
     def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
@@ -266,11 +267,11 @@ class Guard:
     async def unchanged_request(self, asked: CurationRequest) -> bytes:
         """Return the bytes to send without a decision; the client's own bytes if late. Never raises."""
         try:
-            return (await self._following.ask(self._budget, partial(self._curator.unchanged_request, asked))).result()
+            return await self._follow(partial(self._curator.unchanged_request, asked), self._budget)
         except Exception:  # noqa: BLE001 -- law 7
             return asked.body
 
-    async def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
+    async def observe(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         """Report an answer to the curator.
 
         Raises any exception of the curator, and TimeoutError if slow; the report continues nevertheless.
@@ -278,7 +279,7 @@ class Guard:
         if self._told >= _MOST_TOLD:
             raise AllBusy
         self._told += 1
-        future = self._following.threads.submit(self._curator.observe, curated, reply, at)
+        future = self._following.threads.submit(self._curator.observe, curated, reply)
         loop = asyncio.get_running_loop()
 
         def over(_: object) -> None:
@@ -305,7 +306,7 @@ class Guard:
 
     async def _is_settled(self) -> bool:
         try:
-            is_settled = (await self._following.ask(PATIENCE, self._curator.settle)).result()
+            is_settled = await self._follow(self._curator.settle)
         except (TimeoutError, AllBusy):
             is_settled = False
         if is_settled:
@@ -322,22 +323,24 @@ class Guard:
     async def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         """Answer a call of a recall tool; with an error result after a failure. Never raises."""
         try:
-            return (await self._following.ask(PATIENCE, partial(self._curator.recall, curated, call))).result()
+            return await self._follow(partial(self._curator.recall, curated, call))
         except Exception as problem:  # noqa: BLE001 -- law 7: the model gets an error result, and continues
             return OwnToolResult(call, f"This cannot be recalled now ({type(problem).__name__}).", is_error=True)
 
     async def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         """Record the turns behind an answer. Return why recording failed, "" if successful. Never raises."""
         try:
-            return (
-                await self._following.ask(PATIENCE, partial(self._curator.splice_answer, curated, exchange))
-            ).result()
+            return await self._follow(partial(self._curator.splice_answer, curated, exchange))
         except Exception as problem:  # noqa: BLE001 -- law 7
             return type(problem).__name__
 
     async def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
         """Report a keep-alive request to the curator. Raises any exception of the curator, and TimeoutError."""
-        return (await self._following.ask(PATIENCE, partial(self._curator.note_keepalive, curated, usage, at))).result()
+        return await self._follow(partial(self._curator.note_keepalive, curated, usage, at))
+
+    async def _follow(self, work: Callable[[], T], seconds: float = PATIENCE) -> T:
+        """Return the result of work beside the decisions. Raises its exception, TimeoutError and AllBusy."""
+        return (await self._following.ask(seconds, work)).result()
 
     async def close(self, seconds: float) -> None:
         """Close curator and threads within this time, in seconds. A hanging thread is abandoned."""

@@ -179,11 +179,6 @@ class KeepAlive:
         self._trials: OrderedDict[str, float] = OrderedDict()
         self._ending = False
 
-    @property
-    def pauses_watched(self) -> int:
-        """Return the number of watched pauses."""
-        return len(self._pauses)
-
     def cost_limit(self, session: str) -> float:
         """Return the cost limit of a session's next keep-alive request, in BIT; 0 if none may be sent."""
         self._forget(self._clock.now())

@@ -26,7 +26,6 @@ _SLICE: Final = 0.02
 class LayerFollower:
     """A thread that lets layers catch up in turn, again and again. A failing store costs only time.
 
-    problem: why layers do not follow the store, with the remedy; "" if they do.
     longest_wait: seconds of calls without a pause after which one layer gets a slice of work.
     """
 

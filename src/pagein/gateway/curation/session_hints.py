@@ -1,4 +1,4 @@
-"""Read the session name from a request's headers. A body may name it as well (`providers.wire.request_body.session_in`).
+"""Read the session name from a request's headers. A body may name it as well (`providers.wire.session_names`).
 
 Only a hint: the message history decides. Pure functions.
 """
@@ -8,18 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pagein.gateway.http.headers import value_of
-from pagein.providers.wire.request_body import fit_for_logs
+from pagein.providers.wire.session_names import AGENT_HEADER, SESSION_HEADERS, fit_for_logs
 
-# In order of precedence. Some proxies drop headers with an underscore, so both spellings are in use.
-HEADERS: Final = (
-    "x-pagein-session",
-    "x-claude-code-session-id",
-    "session-id",
-    "session_id",
-    "x-session-id",
-    "x-session-affinity",
-)
-AGENT: Final = "x-claude-code-agent-id"
 EXTENSION: Final = "x-pagein-extension"
 """Names an extension of pagein in the client, such as `pi/0.1.0`, that decides on the window itself."""
 
@@ -45,8 +35,8 @@ class Hint:
 def from_headers(headers: Iterable[tuple[str, str]]) -> Hint | None:
     """Return the hint in the headers, or None."""
     given = list(headers)
-    agent = fit_for_logs(value_of(given, AGENT))
-    for name in HEADERS:
+    agent = fit_for_logs(value_of(given, AGENT_HEADER))
+    for name in SESSION_HEADERS:
         if value := fit_for_logs(value_of(given, name)):
             return Hint(value, name, agent)
     return None

@@ -50,8 +50,7 @@ def is_near(peer: str | None, headers: Iterable[tuple[str, str]]) -> bool:
 
     peer: address of the client.
     """
-    is_loopback = peer is not None and is_address(peer) and ip_address(peer).is_loopback
-    return is_loopback and not any(name.lower() in _BEHIND_OTHERS for name, _ in headers)
+    return peer is not None and is_this_machine(peer) and not any(name.lower() in _BEHIND_OTHERS for name, _ in headers)
 
 
 def is_address(host: str) -> bool:

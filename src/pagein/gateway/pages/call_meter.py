@@ -21,7 +21,7 @@ from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.stubs.result_stubs import description
 from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.providers.tokens.counters import ratio_counter
-from pagein.providers.wire.request_body import session_in
+from pagein.providers.wire.session_names import session_in
 from pagein.providers.wire.streams.model_reply import ModelReply
 
 SESSIONS: Final = 64
@@ -85,10 +85,8 @@ class Meter:
         return Inside(name=session, window=composition(said, {}), epochs=[], objects=_results(said, model))
 
     def _measure(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
-        envelope = self._opener.parse(
-            asked.body, asked.api, asked.hint.key if asked.hint is not None else None, asked.model
-        )
         hint = asked.hint
+        envelope = self._opener.parse(asked.body, asked.api, None if hint is None else hint.key, asked.model)
         named = session_in(envelope.fields) if hint is None else (hint.key, hint.source)
         name, source = (first_name(envelope), "history") if named is None else named
         known = self._sessions.pop(name, None) or _KnownSession()

@@ -28,11 +28,11 @@ from pagein.gateway.pages.sent_prompts import SentPrompts
 from pagein.gateway.pages.store_watch import Look, Soundness
 from pagein.gateway.pages.telemetry import Telemetry
 from pagein.providers.validity import Api
-from pagein.providers.wire.request_body import fit_for_logs
+from pagein.providers.wire.session_names import fit_for_logs
 from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply
+from pagein.providers.wire.tool_offers import has_tools
 
 _LONGEST = 300
-_NO_TOOLS = (b"", b"[]", b"null")
 _CROWDED = (
     "The window of {model} is nearly full in session {session}, and nothing more of it may leave: its requests go out all the same. "
     "Let the client compact, or begin a new conversation."
@@ -236,15 +236,15 @@ class Reporter:
         if one.decision is None or api is None or usage is None:
             return
         prepared = one.decision.curated.prepared
-        tools = None if prepared is None or prepared.sent is None else prepared.sent.fields.get("tools", b"")
+        offers = prepared is None or prepared.sent is None or has_tools(prepared.sent.fields)
         sent = SentPrompt(one.decision.curated.body, api, call.model, one.at, usage.prompt)
-        self.prompts.add(call.session, sent, has_tools=tools is None or tools.strip() not in _NO_TOOLS)
+        self.prompts.add(call.session, sent, has_tools=offers)
 
     async def _observe(self, one: FinishedCall, reply: ModelReply) -> UsageAccount:
         if one.decision is None or (one.decision.kind is not None and one.decision.curated.prepared is None):
             return NOTHING_NOTED
         try:
-            noted = await self._guard.observe(one.decision.curated, reply, one.at)
+            noted = await self._guard.observe(one.decision.curated, reply)
         except Exception as problem:  # noqa: BLE001 -- the client has its answer; a failure now must not affect the next call (law 7)
             self.report_failure("observe", f"{type(problem).__name__}: {problem}")
             return NOTHING_NOTED

@@ -6,12 +6,12 @@ into it, or fresh; the three exclude each other with every provider (`model.mess
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, TypedDict
 
-from pagein.gateway.pages.journal_calls import JournalCall
+from pagein.gateway.pages.journal_calls import JournalCall, JournalSummary
 
 By: TypeAlias = Literal["session", "agent", "project", "model", "day"]
 
@@ -101,22 +101,6 @@ class TotalsView(TypedDict):
     model: list[TotalView]
 
 
-def totals_of(sessions: Sequence[tuple[str, str, Sequence[JournalCall]]]) -> TotalsView:
-    """Return the totals of sessions, each given by agent, project and calls. Days come in their order, the rest by cost."""
-    calls = [(agent, project, call) for agent, project, made in sessions for call in made]
-    return TotalsView(
-        whole=_sum("", [call for _, _, call in calls]),
-        ledger=_ledger([[(one.saved, one.recalling, one.recalls) for one in made] for _, _, made in sessions]),
-        ledger_usd=_ledger(
-            [[(one.saved_usd, one.recalling_usd, one.recalls) for one in made] for _, _, made in sessions]
-        ),
-        day=_by(calls, lambda one: _day(one[2].at), by_name=True),
-        agent=_by(calls, lambda one: one[0] or _UNKNOWN),
-        project=_by(calls, lambda one: one[1] or _UNKNOWN),
-        model=_by(calls, lambda one: one[2].model or _UNKNOWN),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class SessionCalls:
     """A session with its calls. title: its first words."""
@@ -128,6 +112,40 @@ class SessionCalls:
     calls: Sequence[JournalCall]
 
 
+def session_calls(name: str, summary: JournalSummary, told: Mapping[str, object]) -> SessionCalls:
+    """Return a session with its calls.
+
+    told: its row in the list of sessions; empty without one.
+    """
+    title = ("(sub-agent) " if told.get("parent") else "") + str(told.get("title") or summary.title)
+    agent, project = str(told.get("agent") or summary.client), str(told.get("cwd") or "")
+    return SessionCalls(name, title, agent, project, summary.calls)
+
+
+_KEYS: Final[Mapping[By, Callable[[SessionCalls, JournalCall], str]]] = {
+    "session": lambda one, _: one.name,
+    "agent": lambda one, _: one.agent,
+    "project": lambda one, _: one.project,
+    "model": lambda _, call: call.model,
+    "day": lambda _, call: _day(call.at),
+}
+
+
+def totals_of(sessions: Sequence[SessionCalls]) -> TotalsView:
+    """Return the totals of sessions. Days come in their order, the rest by cost."""
+    return TotalsView(
+        whole=sum_calls("", [call for one in sessions for call in one.calls]),
+        ledger=_ledger([[(call.saved, call.recalling, call.recalls) for call in one.calls] for one in sessions]),
+        ledger_usd=_ledger(
+            [[(call.saved_usd, call.recalling_usd, call.recalls) for call in one.calls] for one in sessions]
+        ),
+        day=_rows("day", sessions),
+        agent=_rows("agent", sessions),
+        project=_rows("project", sessions),
+        model=_rows("model", sessions),
+    )
+
+
 class SessionTotal(TotalView):
     """A sum of the calls of one session, or of a day, agent, project or model, whose `title` is ""."""
 
@@ -136,34 +154,20 @@ class SessionTotal(TotalView):
 
 def totals_since(since: float, by: By, sessions: Sequence[SessionCalls]) -> list[SessionTotal]:
     """Return the sums of the calls since a moment: days (UTC) in their order, the rest by cost."""
-    titles = {one.name: one.title for one in sessions}
-    groups: dict[str, list[JournalCall]] = defaultdict(list)
-    for one in sessions:
-        for call in one.calls:
-            if call.at is not None and call.at >= since:
-                name = {
-                    "session": one.name,
-                    "agent": one.agent,
-                    "project": one.project,
-                    "model": call.model,
-                    "day": _day(call.at),
-                }[by]
-                groups[name or _UNKNOWN].append(call)
-    found = [
-        SessionTotal(**_sum(name, calls), title=titles.get(name, "") if by == "session" else "")
-        for name, calls in groups.items()
-    ]
+    titles = {one.name: one.title for one in sessions} if by == "session" else {}
+    groups = _grouped(by, [_late(one, since) for one in sessions])
+    found = [SessionTotal(**sum_calls(name, calls), title=titles.get(name, "")) for name, calls in groups.items()]
     return sorted(found, key=lambda one: (0.0 if by == "day" else -(one["usd"] or 0.0), one["name"]))
 
 
-def cost_since(since: float, sessions: Iterable[tuple[str, Sequence[JournalCall]]]) -> PeriodCost:
-    """Return the cost of the calls since a moment, of sessions given by name and calls. The dearest by pagein's doing come first."""
-    late = [(name, [call for call in calls if call.at is not None and call.at >= since]) for name, calls in sessions]
-    made = [call for _, calls in late for call in calls]
-    nets = {name: sum(call.saved_usd for call in calls) for name, calls in late}
+def cost_since(since: float, sessions: Iterable[SessionCalls]) -> PeriodCost:
+    """Return the cost of the calls since a moment. The sessions that are the dearest by pagein's doing come first."""
+    late = [_late(one, since) for one in sessions]
+    made = [call for one in late for call in one.calls]
+    nets = {one.name: sum(call.saved_usd for call in one.calls) for one in late}
     return PeriodCost(
         since=since,
-        sessions=sum(bool(calls) for _, calls in late),
+        sessions=sum(bool(one.calls) for one in late),
         calls=len(made),
         usd=sum(call.usd or 0.0 for call in made),
         saved=sum(nets.values()),
@@ -171,6 +175,11 @@ def cost_since(since: float, sessions: Iterable[tuple[str, Sequence[JournalCall]
         dearer={name: -net for name, net in sorted(nets.items(), key=lambda one: one[1]) if net <= -_LEAST_LOSS},
         misses=_misses(made),
     )
+
+
+def _late(session: SessionCalls, since: float) -> SessionCalls:
+    """Return a session with its calls since a moment."""
+    return replace(session, calls=[call for call in session.calls if call.at is not None and call.at >= since])
 
 
 def _misses(calls: Iterable[JournalCall]) -> list[MissCount]:
@@ -203,24 +212,25 @@ def _ledger(sessions: Sequence[Sequence[tuple[float, float, int]]]) -> LedgerVie
     )
 
 
-def _by(
-    calls: Iterable[tuple[str, str, JournalCall]],
-    key: Callable[[tuple[str, str, JournalCall]], str],
-    *,
-    by_name: bool = False,
-) -> list[TotalView]:
+def _rows(by: By, sessions: Iterable[SessionCalls]) -> list[TotalView]:
+    found = [sum_calls(name, calls) for name, calls in _grouped(by, sessions).items()]
+    return sorted(found, key=lambda one: (0.0 if by == "day" else -(one["cost"] or 0.0), one["name"]))
+
+
+def _grouped(by: By, sessions: Iterable[SessionCalls]) -> dict[str, list[JournalCall]]:
     groups: dict[str, list[JournalCall]] = defaultdict(list)
-    for one in calls:
-        groups[key(one)].append(one[2])
-    found = [_sum(name, group) for name, group in groups.items()]
-    return sorted(found, key=lambda one: one["name"] if by_name else (-(one["cost"] or 0.0), one["name"]))
+    for one in sessions:
+        for call in one.calls:
+            groups[_KEYS[by](one, call) or _UNKNOWN].append(call)
+    return groups
 
 
 def _day(at: float | None) -> str:
     return _UNKNOWN if at is None else time.strftime("%Y-%m-%d", time.gmtime(at))
 
 
-def _sum(name: str, calls: Sequence[JournalCall]) -> TotalView:
+def sum_calls(name: str, calls: Sequence[JournalCall]) -> TotalView:
+    """Return the sum of calls under a name."""
     costs = [call.cost for call in calls if call.cost is not None]
     dollars = [call.usd for call in calls if call.usd is not None]
     return TotalView(

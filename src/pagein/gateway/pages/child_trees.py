@@ -3,7 +3,6 @@
 An operation is shown with its calls as a tree: the call of a child's own question stands below the child that asked it.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Final, TypedDict
 
@@ -11,7 +10,7 @@ from aiohttp import web
 
 from pagein.delegation.call_tree import CallNode, CallTree, OperationView
 from pagein.gateway.http.access import Handler
-from pagein.gateway.pages.dashboard import answer_json
+from pagein.gateway.pages.dashboard import answer_json, order_in
 
 _LONGEST_ORDER: Final = 1_000
 _CALLS: Final = 40
@@ -70,23 +69,12 @@ def trees(tree: CallTree) -> Handler:
 
 
 def cancel(tree: CallTree) -> Handler:
-    """Return the handler that cancels an operation, `{"operation": ID}`. Without an id, every operation is cancelled.
-
-    It wants JSON, which no form of another site can send.
-    """
+    """Return the handler that cancels an operation, `{"operation": ID}`. Without an id, every operation is cancelled."""
 
     async def answer(request: web.Request) -> web.Response:
-        if (
-            request.content_type != "application/json"
-            or (request.content_length or _LONGEST_ORDER + 1) > _LONGEST_ORDER
-        ):
-            return answer_json({"error": "an order is a short JSON object"}, 415)
-        try:
-            asked = json.loads(await request.read())
-        except ValueError:
-            asked = None
+        asked = await order_in(request, _LONGEST_ORDER)
         if not isinstance(asked, dict):
-            return answer_json({"error": "an order is a short JSON object"}, 400)
+            return asked
         name = asked.get("operation")
         count = tree.cancel_all() if name is None else int(tree.cancel(str(name)))
         return answer_json({"cancelled": count})

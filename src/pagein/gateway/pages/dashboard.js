@@ -76,6 +76,7 @@ function table(caption, columns, rows, none) {
   const body = rows.map((one) => made("tr", { role: "row", "data-key": one.key, class: one.class }, ...one.cells.map((value, index) => cell(value, columns[index], one.title))));
   return made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made("table", { role: "table", "aria-label": caption }, made("thead", { role: "rowgroup" }, made("tr", { role: "row" }, ...heads)), made("tbody", { role: "rowgroup" }, ...body)));
 }
+const older_rows = (caption, columns, rows) => rows.length > SHOWN ? [made("details", null, made("summary", null, whole(rows.length - SHOWN) + " older"), table(caption, columns, rows.slice(SHOWN), "none"))] : [];
 function tiles(entries) {
   return made("ul", { class: "tiles" }, ...entries.map(([value, label, kind, meaning]) => made("li", { title: meaning }, made("b", { class: kind }, value), made("span", null, label))));
 }
@@ -165,16 +166,12 @@ function epochs(inside, earlier) {
 function objects(inside) {
   const columns = [column("stands as", "plain"), column("tool", "plain"), column("what", "wide"), column("tokens", "", "Of the whole text, estimated."), column("id", "plain"), column("marks", "plain", "The user's hand on it, and what protects it.")];
   const rows = inside.objects.slice().reverse().map((item) => ({ key: item.call, cells: [item.form, item.tool, item.description, whole(item.tokens), made("code", null, item.id || item.call), item.marks.join(" ")] }));
-  const parts = [made("h3", null, "Tool results, newest first"), made("p", { class: "soft" }, ...prose("`pagein peek ID` shows one that left, `pagein pin`, `drop` and `restore` take the session's name and an id; or choose the result in the window above.")), table("Tool results", columns, rows.slice(0, SHOWN), "none")];
-  if (rows.length > SHOWN) parts.push(made("details", null, made("summary", null, whole(rows.length - SHOWN) + " older"), table("Older tool results", columns, rows.slice(SHOWN), "none")));
-  return parts;
+  return [made("h3", null, "Tool results, newest first"), made("p", { class: "soft" }, ...prose("`pagein peek ID` shows one that left, `pagein pin`, `drop` and `restore` take the session's name and an id; or choose the result in the window above.")), table("Tool results", columns, rows.slice(0, SHOWN), "none"), ...older_rows("Older tool results", columns, rows)];
 }
 function calls(list) {
   const columns = [column("at"), column("format", "plain"), column("status"), column("read"), column("written"), column("fresh"), column("output"), column("cost, BIT"), column("dollars"), column("held, ms", "", "How long pagein kept the request before it went on."), column("replaced", "", "Results that stood in it as previews, stubs or markers."), column("what happened", "wide")];
   const rows = list.map((call) => ({ key: call.at + " " + call.took_ms, cells: [clock(call.at), call.route, call.status ? made("span", { class: call.status >= 400 ? "bad" : "" }, String(call.status)) : "client gone", whole(call.read), whole(call.written), whole(call.fresh), whole(call.output), call.cost === null ? "–" : amount(call.cost), dollars(call.usd), call.added_ms.toFixed(1), call.replaced, happened(call)] }));
-  const parts = [made("h3", null, "Calls, newest first"), table("Calls", columns, rows.slice(0, SHOWN), "none")];
-  if (rows.length > SHOWN) parts.push(made("details", null, made("summary", null, whole(rows.length - SHOWN) + " older"), table("Older calls", columns, rows.slice(SHOWN), "none")));
-  return parts;
+  return [made("h3", null, "Calls, newest first"), table("Calls", columns, rows.slice(0, SHOWN), "none"), ...older_rows("Older calls", columns, rows)];
 }
 const SOURCES = { history: "told apart by what it says" };
 function told(one, found) {

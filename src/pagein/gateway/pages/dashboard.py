@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from importlib import resources
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from aiohttp import web
 
@@ -21,6 +21,7 @@ from pagein.gateway.pages.session_views import HITS, HitView, Inside, Looker
 _INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 _LONGEST_QUESTION: Final = 500
 _LONGEST_LINE: Final = 400
+_NO_ORDER: Final = {"error": "an order is a short JSON object"}
 _PASSED: Final = (
     "Its requests passed through untouched, and what they held is not in memory any more, or could not be read."
 )
@@ -131,6 +132,17 @@ def answer_json(value: object, status: int = 200) -> web.Response:
     """Return a value as JSON."""
     # ASCII, so that invalid text is escaped rather than refused
     return web.Response(body=json.dumps(value).encode(), status=status, content_type="application/json")
+
+
+async def order_in(request: web.Request, longest: int) -> dict[str, Any] | web.Response:
+    """Return an order of at most `longest` bytes, a JSON object; or its refusal. No form of another site can send JSON."""
+    if request.content_type != "application/json" or (request.content_length or longest + 1) > longest:
+        return answer_json(_NO_ORDER, 415)
+    try:
+        asked = json.loads(await request.read())
+    except ValueError:
+        asked = None
+    return asked if isinstance(asked, dict) else answer_json(_NO_ORDER, 400)
 
 
 def _policy(text: str) -> str:

@@ -132,9 +132,7 @@ function pay_back(calls) {
 function time_line(calls) {
   const columns = [column("at"), column("model", "plain"), column("read"), column("written"), column("fresh"), column("output"), column("cost, BIT"), column("dollars"), column("saved", "", RECKONED), column("epoch", "wide"), column("recalls")];
   const rows = calls.map((call, index) => ({ key: "stored " + index, cells: [call.at === null ? "" : day(call.at), call.model, whole(call.read), whole(call.written), whole(call.fresh), whole(call.output), call.cost === null ? "–" : amount(call.cost), dollars(call.usd), dollars(call.saved_usd), call.epoch, call.recalls] })).reverse();
-  const parts = [made("h3", null, "Time line, newest first"), table("Time line", columns, rows.slice(0, SHOWN), "The store holds no answered call of it.")];
-  if (rows.length > SHOWN) parts.push(made("details", null, made("summary", null, whole(rows.length - SHOWN) + " older"), table("Older calls of the time line", columns, rows.slice(SHOWN), "none")));
-  return parts;
+  return [made("h3", null, "Time line, newest first"), table("Time line", columns, rows.slice(0, SHOWN), "The store holds no answered call of it."), ...older_rows("Older calls of the time line", columns, rows)];
 }
 function past_session(name, found) {
   const view = stored.found && stored.found.sessions ? stored.found.sessions.find((one) => one.name === name) : null;

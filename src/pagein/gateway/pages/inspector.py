@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +12,7 @@ from aiohttp import web
 from pagein.errors import BadInput, PageinError
 from pagein.gateway.http.access import Handler
 from pagein.gateway.pages.call_history import Board
-from pagein.gateway.pages.dashboard import answer_json
+from pagein.gateway.pages.dashboard import answer_json, order_in
 from pagein.gateway.pages.prompt_picture import SentPrompt, picture_of, text_of
 from pagein.gateway.pages.sent_prompts import SentPrompts
 from pagein.gateway.pages.stored_sessions import SessionArchive
@@ -53,20 +52,12 @@ class Inspector:
         }
 
     async def order(self, request: web.Request) -> web.StreamResponse:
-        """Carry out an order: `{"session", "act", "target", "now"}`.
-
-        It wants JSON, which no form of another site can send.
-        """
+        """Carry out an order: `{"session", "act", "target", "now"}`."""
         if self.hand is None:
             return answer_json({"error": _NO_STORE}, 404)
-        if request.content_type != "application/json" or (request.content_length or _LONGEST + 1) > _LONGEST:
-            return answer_json({"error": "an order is a short JSON object"}, 415)
-        try:
-            asked = json.loads(await request.read())
-        except ValueError:
-            return answer_json({"error": "an order is a short JSON object"}, 400)
+        asked = await order_in(request, _LONGEST)
         if not isinstance(asked, dict):
-            return answer_json({"error": "an order is a short JSON object"}, 400)
+            return asked
         session, act, target = (str(asked.get(name) or "") for name in ("session", "act", "target"))
         hand, now = self.hand, asked.get("now") is True
         answer = await _answered(lambda: hand.order(session, act, target, now=now))
@@ -79,7 +70,7 @@ class Inspector:
 
     async def _sent(self, name: str) -> SentPrompt | None:
         if self.archive is not None:
-            self.prompts.notice(await asyncio.to_thread(self.archive.forgettings))
+            self.prompts.drop_erased(await asyncio.to_thread(self.archive.forgettings))
         return self.prompts.of(name)
 
     async def _prompt(self, request: web.Request) -> web.StreamResponse:

@@ -62,13 +62,17 @@ class JournalCall:
 
     @property
     def saved_usd(self) -> float:
-        """The saving of the call in dollars; 0 without a price. A BIT costs the same in each part of a call."""
-        return self.saved * self.usd / self.cost if self.usd is not None and self.cost else 0.0
+        """The saving of the call in dollars; 0 without a price."""
+        return self._dollars(self.saved)
 
     @property
     def recalling_usd(self) -> float:
         """The cost of the continuations after recalls in dollars; 0 without a price."""
-        return self.recalling * self.usd / self.cost if self.usd is not None and self.cost else 0.0
+        return self._dollars(self.recalling)
+
+    def _dollars(self, bit: float) -> float:
+        """Return BIT in dollars: a BIT costs the same in each part of a call."""
+        return bit * self.usd / self.cost if self.usd is not None and self.cost else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +194,8 @@ def _call(state: _BranchState, usage: Usage) -> JournalCall:
 def _with_note(call: JournalCall, told: FurtherUsageNote | CacheMissNote) -> JournalCall:
     """Return the call with a note of further usage or of a cache miss behind it."""
     if isinstance(told, CacheMissNote):
-        missed = replace(call, cause=told.cause, who=told.who, explanation=told.words, shortfall=told.tokens)
-        return replace(missed, told=told.told)
+        why = told.words
+        return replace(call, cause=told.cause, who=told.who, explanation=why, shortfall=told.tokens, told=told.told)
     reason, usage = told.reason, told.usage
     paid = newest_prices(call.model)
     whole = replace(call, usage=call.usage + usage)

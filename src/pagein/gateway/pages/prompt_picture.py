@@ -17,7 +17,7 @@ from pagein.model.messages import Block, Image, Message, Text, Thinking, ToolCal
 from pagein.providers.tokens.counters import Counter, ratio_counter
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import SYSTEM_FIELDS
-from pagein.providers.wire.prompt_footprint import Footprint, footprints, head_footprints
+from pagein.providers.wire.prompt_footprint import Footprint, footprints, head_blocks, head_footprints
 from pagein.providers.wire.request_body import Envelope, message_of, open_body
 
 _TITLE: Final = 100
@@ -93,7 +93,7 @@ def text_of(sent: SentPrompt, place: int, block: int) -> str:
     """Return the text of a part as the model was shown it; "" if there is none at this place. Raises BadInput."""
     envelope = open_body(sent.body, sent.api)
     if place < 0:
-        front = list(_front_values(envelope))
+        front = head_blocks(_head_fields(envelope))
         return _pretty(front[block][1]) if 0 <= block < len(front) else ""
     if place >= len(envelope.items):
         return ""
@@ -101,28 +101,17 @@ def text_of(sent: SentPrompt, place: int, block: int) -> str:
     return _shown(message.blocks[block]) if 0 <= block < len(message.blocks) else ""
 
 
-def _front_values(envelope: Envelope) -> Iterator[tuple[str, Any]]:
-    """Yield the tools and the parts of the system prompt, decoded, in the order of `head_footprints`."""
-    tools = decode_json(envelope.fields.get("tools", b"[]"))
-    for one in tools if isinstance(tools, list) else ():
-        if isinstance(one, Mapping) and one.get("defer_loading") is not True:
-            yield "tools", one
-    name = next((one for one in SYSTEM_FIELDS if one in envelope.fields), None)
-    system = None if name is None else decode_json(envelope.fields[name])
-    for one in system if isinstance(system, list) else [system] if system else ():
-        yield "system", one
+def _head_fields(envelope: Envelope) -> dict[str, Any]:
+    names = (one for one in ("tools", *SYSTEM_FIELDS) if one in envelope.fields)
+    return {name: decode_json(envelope.fields[name]) for name in names}
 
 
 def _front(envelope: Envelope, counter: Counter) -> Iterator[PartView]:
-    for number, (kind, value) in enumerate(_front_values(envelope)):
-        fields = (
-            {"tools": [value]}
-            if kind == "tools"
-            else {SYSTEM_FIELDS[0]: [value] if isinstance(value, Mapping) else value}
-        )
-        prints = head_footprints(fields, counter)
+    fields = _head_fields(envelope)
+    blocks = zip(head_blocks(fields), head_footprints(fields, counter), strict=True)
+    for number, ((kind, value), one) in enumerate(blocks):
         title = _tool_name(value) if kind == "tools" else _pretty(value)
-        yield _part(-1, number, kind, title, "", sum(one.tokens for one in prints), prints)
+        yield _part(-1, number, kind, title, "", one.tokens, (one,))
 
 
 def _messages(envelope: Envelope, counter: Counter) -> Iterator[PartView]:
@@ -193,10 +182,8 @@ def _tool_name(value: Mapping[str, Any]) -> str:
     )
 
 
-def _pretty(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping) and isinstance(value.get("text"), str) and "input_schema" not in value:
+def _pretty(value: Mapping[str, Any]) -> str:
+    if isinstance(value.get("text"), str) and "input_schema" not in value:
         return str(value["text"])
     return json.dumps(value, indent=1, ensure_ascii=False)
 

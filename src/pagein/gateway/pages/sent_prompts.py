@@ -42,7 +42,7 @@ class SentPrompts:
             found = self._prompts.get(session)
         return None if found is None else found[0]
 
-    def notice(self, forgettings: int) -> None:
+    def drop_erased(self, forgettings: int) -> None:
         """Drop every request if texts were erased from the store since the last look.
 
         forgettings: how often texts were erased so far

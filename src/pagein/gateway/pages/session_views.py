@@ -164,14 +164,15 @@ def _inside(name: str, session: Session, epochs: list[EpochView]) -> Inside:
 
 
 def _epochs(
-    session: Session, leaf: EntryId | None, known: "OrderedDict[EntryId, tuple[EpochView, ...]]"
+    session: Session, leaf: EntryId, known: "OrderedDict[EntryId, tuple[EpochView, ...]]"
 ) -> tuple[EpochView, ...]:
     """Return the last epochs up to a leaf.
 
     known: cached epochs up to earlier leaves; extended by this leaf
     """
     found: list[EpochView] = []
-    here, at = leaf, None
+    here: EntryId | None = leaf
+    at = None
     while here is not None and here not in known and len(found) < _EPOCHS:
         entry = session.journal.entry(here)
         if isinstance(entry.body, RequestSent):
@@ -180,7 +181,7 @@ def _epochs(
             found.append(_epoch(entry.body, at))
         here = entry.parent
     epochs = (*found, *(known.get(here, ()) if here is not None else ()))[:_EPOCHS]
-    if leaf is not None and (not epochs or epochs[0]["at"] is not None):  # otherwise its request is not sent yet
+    if not epochs or epochs[0]["at"] is not None:  # otherwise its request is not sent yet
         known[leaf] = epochs
         known.move_to_end(leaf)
         while len(known) > _LEAVES:

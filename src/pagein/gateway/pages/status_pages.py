@@ -1,11 +1,11 @@
 """Status pages of the gateway: health and metrics."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 
 from pagein.gateway.http.access import Handler
+from pagein.gateway.pages.dashboard import answer_json
 from pagein.gateway.pages.metrics import CONTENT_TYPE, Metrics
 
 
@@ -19,7 +19,7 @@ def health(told: Callable[[], Awaitable[Mapping[str, object]]], *, brief: bool =
         found = dict(await told())
         if brief:  # paths contain names of users and projects
             found |= {name: "yes" for name in ("off", "store", "memory") if found.get(name)}
-        return web.Response(body=json.dumps(found).encode(), content_type="application/json")
+        return answer_json(found)
 
     return answer
 

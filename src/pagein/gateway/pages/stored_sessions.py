@@ -5,7 +5,7 @@ Journals are read in small portions, because the page asks again. What was read 
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +13,17 @@ from threading import Lock
 from typing import Final, TypeAlias, TypedDict
 
 from pagein.errors import BadInput, PageinError
-from pagein.gateway.pages.call_totals import PeriodCost, TotalsView, cost_since, periods, totals_of
+from pagein.gateway.pages.call_totals import (
+    PeriodCost,
+    SessionCalls,
+    TotalsView,
+    TotalView,
+    cost_since,
+    periods,
+    session_calls,
+    sum_calls,
+    totals_of,
+)
 from pagein.gateway.pages.journal_calls import JournalCall, JournalSummary, first_words, summary_of
 from pagein.model.entries import EntryId
 from pagein.ports import WholeStore
@@ -28,37 +38,24 @@ OpenStore: TypeAlias = Callable[[], AbstractContextManager[WholeStore]]
 """Opens the store for one question. Raises BadInput if there is none yet, and StoreError."""
 
 
-class StoredSessionView(TypedDict):
-    """A session of the store.
+class StoredSessionView(TotalView):
+    """A session of the store, with the sum of its calls.
 
     title: its first words, marked if it is a sub-agent's.
     last: time of its last write; None if unknown.
     project: its folder; "" if unknown.
     read_yet: whether its journal was read; the figures are zero before.
-    cost, usd: sums over the calls with a price; None without any.
-    saved, saved_usd: as in `TotalView`.
     unpriced: calls without a price.
     """
 
-    name: str
     title: str
     agent: str
     project: str
     models: list[str]
     last: float | None
     read_yet: bool
-    calls: int
-    read: int
-    written: int
-    fresh: int
-    output: int
-    cost: float | None
-    usd: float | None
-    saved: float
-    saved_usd: float
     unpriced: int
     epochs: int
-    recalls: int
 
 
 class StoredCallView(TypedDict):
@@ -127,7 +124,7 @@ class SessionArchive:
         except (PageinError, OSError):  # the gateway serves also without a sound store (law 7)
             return 0
 
-    def _notice(self, store: WholeStore) -> None:
+    def _drop_erased(self, store: WholeStore) -> None:
         """Forget what was read before texts were erased."""
         count = store.forgettings()
         if count != self._forgettings:
@@ -149,15 +146,14 @@ class SessionArchive:
             today, week = (cost_since(since, ()) for since in periods(now))
             return StoredSessions(sessions=[], pending=0, more=False, totals=totals_of(()), today=today, week=week)
         with self._lock, opened as store:
-            self._notice(store)
+            self._drop_erased(store)
             kept = sorted(
                 (one for one in store.sessions() if one.leaf is not None and not one.is_own),
                 key=lambda one: -(one.touched or 0.0),
             )
             titles = {one["session"]: one for one in known_sessions(store, sub_agents=True, limit=MOST)["sessions"]}
             until = time.monotonic() + _PORTION
-            pending, views = 0, list[StoredSessionView]()
-            made: list[tuple[str, str, Sequence[JournalCall]]] = []
+            pending, views, made = 0, list[StoredSessionView](), list[SessionCalls]()
             for one in kept[:MOST]:
                 known = self._known.get(one.name)
                 if (known is None or known.leaf != one.leaf) and time.monotonic() < until:
@@ -168,15 +164,13 @@ class SessionArchive:
                 summary = known.summary if known is not None else JournalSummary()
                 if not (told.get("title") or summary.title) and time.monotonic() < until + _OF_TITLES:
                     summary = replace(summary, title=self._title(store, one.name))
-                view = _view(one.name, summary, told, one.touched, is_read=is_read)
-                views.append(view)
-                made.append((view["agent"], view["project"], summary.calls))
+                made.append(session_calls(one.name, summary, told))
+                views.append(_view(made[-1], one.touched, is_read=is_read))
             while len(self._known) > 2 * MOST:
                 self._known.popitem(last=False)
         wanted = words.casefold().split()
         found = [one for one in views if all(word in _words(one) for word in wanted)]
-        named = [(one["name"], calls) for one, (_, _, calls) in zip(views, made, strict=True)]
-        today, week = (cost_since(since, named) for since in periods(now))
+        today, week = (cost_since(since, made) for since in periods(now))
         totals = totals_of(made)
         return StoredSessions(
             sessions=found, pending=pending, more=len(kept) > MOST, totals=totals, today=today, week=week
@@ -196,7 +190,7 @@ class SessionArchive:
         except BadInput:
             return []
         with self._lock, opened as store:
-            self._notice(store)
+            self._drop_erased(store)
             leaf = store.leaf(name)
             known = self._known.get(name)
             if known is None or known.leaf != leaf:
@@ -208,32 +202,18 @@ def _words(view: StoredSessionView) -> str:
     return " ".join((view["title"], view["name"], view["project"], view["agent"], *view["models"])).casefold()
 
 
-def _view(
-    name: str, summary: JournalSummary, told: dict[str, object], touched: float | None, *, is_read: bool
-) -> StoredSessionView:
-    calls = summary.calls
-    priced = [call for call in calls if call.cost is not None]
-    dollars = [call.usd for call in calls if call.usd is not None]
+def _view(session: SessionCalls, touched: float | None, *, is_read: bool) -> StoredSessionView:
+    calls = session.calls
     return StoredSessionView(
-        name=name,
-        title=("(sub-agent) " if told.get("parent") else "") + str(told.get("title") or summary.title),
-        agent=str(told.get("agent") or summary.client),
-        project=str(told.get("cwd") or ""),
+        **sum_calls(session.name, calls),
+        title=session.title,
+        agent=session.agent,
+        project=session.project,
         models=list(dict.fromkeys(call.model for call in calls if call.model)),
         last=touched,
         read_yet=is_read,
-        calls=len(calls),
-        read=sum(call.usage.read for call in calls),
-        written=sum(call.usage.written for call in calls),
-        fresh=sum(call.usage.fresh for call in calls),
-        output=sum(call.usage.output for call in calls),
-        cost=sum(call.cost or 0.0 for call in priced) if priced else None,
-        usd=sum(dollars) if dollars else None,
-        saved=sum(call.saved for call in calls),
-        saved_usd=sum(call.saved_usd for call in calls),
-        unpriced=len(calls) - len(priced),
+        unpriced=sum(call.cost is None for call in calls),
         epochs=sum(bool(call.epoch) for call in calls),
-        recalls=sum(call.recalls for call in calls),
     )
 
 

@@ -29,7 +29,8 @@ from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
 from pagein.providers.validity import Api
 from pagein.providers.wire.breakpoint_edits import SYSTEM, Address, Changes, with_changes
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.streams.model_reply import ModelReply, decoded_object, text_at
+from pagein.providers.wire.json_values import decoded_object, text_at
+from pagein.providers.wire.streams.model_reply import ModelReply
 
 _SAID: Final = "said"
 _NO_KEY: Final = (401, 403)
@@ -61,7 +62,7 @@ def child_body(request: ChildRequest, api: Api, model: str) -> bytes:
         for mark in request.marks:
             word = breakpoints.word(Breakpoint(1, LONG if mark.ttl == "1h" else SHORT))
             marks[(0, mark.blocks - 1) if mark.blocks else (SYSTEM, 0)] = breakpoints.mark(word)
-        body = dict(with_changes(body, Changes(api, marks)))
+        body = with_changes(body, Changes(api, marks))
     if request.stream and form.requests.model_field:
         body["stream"] = True
     for message in rest:

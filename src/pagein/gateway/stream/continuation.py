@@ -11,7 +11,7 @@ Rules of this file
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pagein.model.json_text import decode_json, object_of
+from pagein.model.json_text import decode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.validity import Api
 from pagein.providers.validity.breakpoint_checks import breakpoints_of
@@ -20,6 +20,7 @@ from pagein.providers.wire.breakpoint_edits import Address, Changes
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope, WireRequest, open_body
 from pagein.providers.wire.spliced_breakpoints import with_marks
+from pagein.providers.wire.ttl_edits import blocks_in
 
 _MARK = b'"cache_control"'
 
@@ -30,8 +31,7 @@ def continue_request(body: bytes, api: Api, more: Sequence[bytes]) -> bytes:
     Raises BadInput for an invalid body.
     """
     envelope = open_body(body, api)
-    items = [object_of({"role": b'"user"', "content": one}) if one[:1] == b'"' else one for one in envelope.items]
-    items += more
+    items = [*envelope.items, *more]
     return _move_breakpoint(envelope, items) if format_named(envelope.api).cache.takes_ttls else envelope.body(items)
 
 
@@ -41,7 +41,7 @@ def _move_breakpoint(envelope: Envelope, items: Sequence[bytes]) -> bytes:
         return envelope.body(items)
     address, mark = last
     end = len(items) - 1
-    wanted: dict[Address, Mapping[str, Any] | None] = {(end, len(_blocks(items[end])) - 1): mark}
+    wanted: dict[Address, Mapping[str, Any] | None] = {(end, len(blocks_in(items[end])) - 1): mark}
     value = decode_json(envelope.body(items))
     if isinstance(value, dict) and _count(value, envelope.api) >= MAX_MARKS:
         wanted[address] = None
@@ -58,15 +58,7 @@ def _last_mark(items: Sequence[bytes]) -> tuple[Address, Mapping[str, Any]] | No
     for place in range(len(items) - 1, -1, -1):
         if _MARK not in items[place]:
             continue
-        blocks = _blocks(items[place])
-        for at in range(len(blocks) - 1, -1, -1):
-            mark = blocks[at].get("cache_control")
-            if isinstance(mark, dict):
+        for at, block in reversed(list(enumerate(blocks_in(items[place])))):
+            if isinstance(mark := block.get("cache_control"), dict):
                 return (place, at), mark
     return None
-
-
-def _blocks(item: bytes) -> list[dict[str, Any]]:
-    value = decode_json(item)
-    content = value.get("content") if isinstance(value, dict) else None
-    return [one if isinstance(one, dict) else {} for one in content] if isinstance(content, list) else []

@@ -2,7 +2,8 @@
 
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply, decoded_object, error_kind
+from pagein.providers.wire.json_values import decoded_object
+from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply, error_kind
 from pagein.providers.wire.usage import parse_usage
 
 

@@ -72,6 +72,14 @@ class Changes:
         return not self.marks and not self.automatic
 
     @property
+    def by_message(self) -> dict[int, dict[int, Wire | None]]:
+        """The new breakpoints by message and block."""
+        found: dict[int, dict[int, Wire | None]] = {}
+        for (message, block), mark in self.marks.items():
+            found.setdefault(message, {})[block] = mark
+        return found
+
+    @property
     def field(self) -> str:
         """The field of a block that holds its breakpoint."""
         return _form(self.api).field
@@ -127,9 +135,7 @@ def with_changes(body: Wire, changes: Changes) -> dict[str, Any]:
     made = dict(body)
     if changes.automatic:
         made.pop("cache_control", None)
-    by_message: dict[int, dict[int, Wire | None]] = {}
-    for (message, block), mark in changes.marks.items():
-        by_message.setdefault(message, {})[block] = mark
+    by_message = changes.by_message
     if TOOLS in by_message:
         made["tools"] = _blocks(made["tools"], by_message.pop(TOOLS), changes)
     if SYSTEM in by_message:

@@ -12,16 +12,26 @@ from pagein.model.server_results import stub_of
 
 Json: TypeAlias = Mapping[str, Any]
 
+_MOST: Final = 1 << 50  # a larger number is not a count
+
 THINKING_LEFT_OUT: Final = "[thinking left out]"
 """Replacement text for a message of the model that held only thinking, after the thinking was removed."""
 
 _TEXT_KINDS: Final = ("text", "input_text", "output_text")
 
 
-def text_at(value: Json, name: str) -> str:
+def text_at(value: object, name: str) -> str:
     """The string under a name, or an empty string."""
-    found = value.get(name)
+    found = value.get(name) if isinstance(value, dict | Mapping) else None
     return found if isinstance(found, str) else ""
+
+
+def count_at(value: object, name: str) -> int:
+    """The count under a name, or 0. Some providers write whole numbers as 12.0."""
+    found = value.get(name) if isinstance(value, dict | Mapping) else None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < _MOST:
+        return 0
+    return int(found)
 
 
 def texts_at(value: Json, *names: str) -> list[str]:
@@ -48,12 +58,18 @@ def arguments_of(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"input": text if value is None else value}
 
 
-def parse_json(text: str) -> object:
+def parse_json(text: str | bytes) -> object:
     """Parse JSON text. Invalid text gives None."""
     try:
-        return decode_json(text.encode("utf-8", "surrogatepass"))
+        return decode_json(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
     except ValueError:
         return None
+
+
+def decoded_object(text: str | bytes) -> dict[str, Any] | None:
+    """Parse a JSON object. Anything else gives None."""
+    value = parse_json(text)
+    return value if isinstance(value, dict) else None
 
 
 def is_blank(part: Json) -> bool:
@@ -90,9 +106,8 @@ def result_parts(content: object) -> tuple[str, tuple[Image, ...]]:
 
 def image_of(part: Json) -> Image:
     """The type and size of an image, or of any part without text. The data stays in the wire bytes."""
-    source = part.get("source")
-    kind = text_at(source, "media_type") if isinstance(source, dict) else ""
-    return Image(kind or text_at(part, "type") or "unknown", len(encode_json(part)))
+    kind = text_at(part.get("source"), "media_type") or text_at(part, "type") or "unknown"
+    return Image(kind, len(encode_json(part)))
 
 
 def image_words(image: Image) -> str:
@@ -133,6 +148,12 @@ def field_value(fields: Mapping[str, bytes], name: str) -> object:
 def objects_in(value: object) -> list[Json]:
     """The objects in a list. Other items are left out."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def first_object(value: object) -> Json | None:
+    """The first item of a list, if it is an object."""
+    first = value[0] if isinstance(value, list) and value else None
+    return first if isinstance(first, dict) else None
 
 
 def content_blocks(value: Json) -> list[tuple[Json, str]]:

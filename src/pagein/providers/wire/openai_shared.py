@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pagein.model.messages import Usage
+from pagein.model.messages import ToolResult, Usage
 from pagein.providers.caches.cache_values import Breakpoint
 from pagein.providers.validity import breakpoint_checks
 from pagein.providers.validity.breakpoint_checks import INPUTS
 from pagein.providers.validity.rules import ValidityRule
 from pagein.providers.validity.turns import PromptTurn, TurnPart, Wire, object_at, padded_objects, text_at
-from pagein.providers.wire.json_values import Json, content_blocks
-from pagein.providers.wire.usage_counts import count_at
+from pagein.providers.wire.json_values import Json, content_blocks, count_at, image_words
 from pagein.providers.wire.wire_format import BreakpointForm, CacheForm
 
 _REFUSED: Final = dict.fromkeys((401, 403, 413, 426, 431), "invalid_request_error")
@@ -102,6 +101,11 @@ def _mark(_word: str) -> Wire:
 def is_function(tool: Json) -> bool:
     """Whether a tool's definition is a function of the client."""
     return tool.get("type") == "function"
+
+
+def result_text(block: ToolResult) -> str:
+    """The text of a result that is sent. Images are not accepted there."""
+    return "\n".join([block.text, *map(image_words, block.images)])
 
 
 def joined_results(results: tuple[bytes, ...]) -> tuple[bytes, ...]:

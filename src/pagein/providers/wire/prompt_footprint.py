@@ -10,7 +10,7 @@ from pagein.providers.caches.cache_values import LONG, SHORT
 from pagein.providers.tokens.counters import Counter, Kind
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import SYSTEM_FIELDS, format_named
-from pagein.providers.wire.json_values import Json
+from pagein.providers.wire.json_values import Json, objects_in
 from pagein.providers.wire.request_body import same_name
 
 _FIELDS: Final = ("cache_control", "prompt_cache_breakpoint")
@@ -39,22 +39,22 @@ def footprints(value: Json, api: Api, counter: Counter) -> tuple[Footprint, ...]
 
 
 def head_footprints(fields: Mapping[str, Any], counter: Counter) -> tuple[Footprint, ...]:
-    """The blocks before the messages: tools, then instructions.
+    """The blocks before the messages, as `head_blocks` has them."""
+    return tuple(_block(one, "system", counter) for _, one in head_blocks(fields))
+
+
+def head_blocks(fields: Mapping[str, Any]) -> list[tuple[str, Json]]:
+    """The blocks before the messages, each with its kind: `tools`, then `system`.
+
+    A deferred tool stays out of the prompt until the model finds it.
 
     fields: of the body, decoded.
     """
     tools, system = fields.get("tools"), next((fields[name] for name in SYSTEM_FIELDS if name in fields), None)
-    parts = [one for one in (tools if isinstance(tools, list) else []) if not _is_deferred(one)]
-    if isinstance(system, list):
-        parts += system
-    elif system:
-        parts.append(system if isinstance(system, Mapping) else {"type": "text", "text": system})
-    return tuple(_block(one, "system", counter) for one in parts if isinstance(one, Mapping))
-
-
-def _is_deferred(tool: object) -> bool:
-    """Whether a tool stays out of the prompt until the model finds it."""
-    return isinstance(tool, Mapping) and tool.get("defer_loading") is True
+    if system and not isinstance(system, list):
+        system = [system if isinstance(system, Mapping) else {"type": "text", "text": system}]
+    offered = [one for one in objects_in(tools) if one.get("defer_loading") is not True]
+    return [*(("tools", one) for one in offered), *(("system", one) for one in objects_in(system))]
 
 
 def _block(block: Json, side: str, counter: Counter) -> Footprint:

@@ -1,4 +1,4 @@
-"""A request body: messages, decoded and named, the named session, and the bytes to send.
+"""A request body: messages, decoded and named, and the bytes to send.
 
 Rules of this file
 ------------------
@@ -39,7 +39,6 @@ from pagein.providers.wire.json_values import Json
 from pagein.providers.wire.message_texts import MessageTexts
 from pagein.providers.wire.wire_format import RequestForm
 
-_LONGEST_NAME: Final = 200
 _SIZE: Final = 16
 _MARKS: Final = frozenset({"cache_control", "prompt_cache_breakpoint"})
 # Not a set: the type of a block may be any value, also an unhashable one.
@@ -316,47 +315,3 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
     if made.get("type") in _TEXTS:
         made["type"] = "text"
     return made
-
-
-# --- the session that a body names ---
-
-
-def session_in(fields: Mapping[str, bytes]) -> tuple[str, str] | None:
-    """Return the client's own name for its session in a body's top-level fields, and the field; None without one.
-
-    OpenAI's clients name it in `prompt_cache_key`. Claude Code writes JSON with it into `metadata.user_id`; older clients
-    write `..._session_ID` there.
-    """
-    metadata = _lenient_value(fields.get("metadata", b""))
-    told = metadata.get("user_id") if isinstance(metadata, dict) else None
-    given = {
-        "prompt_cache_key": _lenient_value(fields.get("prompt_cache_key", b"")),
-        "metadata.user_id": _session_of_user(told) if isinstance(told, str) else None,
-    }
-    named = ((fit_for_logs(name), field) for field, name in given.items() if isinstance(name, str))
-    return next((found for found in named if found[0]), None)
-
-
-def session_name_in(fields: Mapping[str, bytes]) -> str | None:
-    """Return the name that `session_in` finds, or None."""
-    found = session_in(fields)
-    return None if found is None else found[0]
-
-
-def _session_of_user(told: str) -> object:
-    inner = _lenient_value(told.encode("utf-8", "surrogatepass"))
-    if isinstance(inner, dict):
-        return inner.get("session_id")
-    return told.rpartition("_session_")[2] if "_session_" in told else None
-
-
-def fit_for_logs(text: str) -> str:
-    """Return a name fit for logs: printable, and of limited length."""
-    return "".join(char for char in text.strip()[:_LONGEST_NAME] if char.isprintable())
-
-
-def _lenient_value(raw: bytes) -> object:
-    try:
-        return decode_json(raw) if raw else None
-    except ValueError:
-        return None

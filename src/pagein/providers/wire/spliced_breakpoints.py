@@ -22,9 +22,7 @@ def with_marks(request: WireRequest, changes: Changes) -> WireRequest:
     fields, items = dict(request.fields), list(request.items)
     if changes.automatic:
         fields.pop("cache_control", None)
-    by_message: dict[int, dict[int, Wire | None]] = {}
-    for (message, block), mark in changes.marks.items():
-        by_message.setdefault(message, {})[block] = mark
+    by_message = changes.by_message
     for place, marks in by_message.items():
         if place in (TOOLS, SYSTEM):
             name = "tools" if place == TOOLS else "system"

@@ -13,11 +13,13 @@ Rules of this file
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from pagein.model.json_text import array_items, array_of, decode_json, encode_json
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
+
+_NO_TOOLS: Final = (b"", b"[]", b"null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,11 @@ def with_answers(item: bytes, api: Api, answers: Sequence[bytes]) -> bytes:
     """Insert recall results at the start of the client's message, in a format whose messages hold several results."""
     insert = format_named(api).answers.with_results
     return item if insert is None else insert(item, answers)
+
+
+def has_tools(fields: Mapping[str, bytes]) -> bool:
+    """Whether a request has tools: one without is not an agent's turn."""
+    return fields.get("tools", b"").strip() not in _NO_TOOLS
 
 
 def names_of(fields: Mapping[str, bytes], api: Api) -> frozenset[str]:

@@ -8,7 +8,7 @@ Rules of this file
 3. A request with breakpoints inside results stays unchanged: they belong to blocks that are not blocks of the prompt.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
@@ -16,7 +16,9 @@ from typing import Any, Final
 from pagein.model.json_text import decode_json, encode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.validity import Api
+from pagein.providers.validity.turns import padded_objects
 from pagein.providers.wire.breakpoint_edits import SYSTEM, TOOLS, Address, Changes
+from pagein.providers.wire.json_values import objects_in, parts_of
 from pagein.providers.wire.request_body import Envelope, WireRequest, open_body
 from pagein.providers.wire.spliced_breakpoints import with_marks
 
@@ -55,9 +57,7 @@ def marks_in(request: WireRequest) -> RequestBreakpoints | None:
         if _MARK not in raw:
             continue
         for block, value in enumerate(blocks_in(raw)):
-            if value.get("type") == "tool_result" and any(
-                _FIELD in one for one in _list_mappings(value.get("content"))
-            ):
+            if value.get("type") == "tool_result" and any(_FIELD in one for one in objects_in(value.get("content"))):
                 return None
             if isinstance(mark := value.get(_FIELD), dict):
                 found.append(((message, block), mark))
@@ -76,10 +76,7 @@ def shorten_ttl(request: WireRequest) -> WireRequest:
     changed = {
         place: _without_ttl(mark) for place, mark in marks.places if place[0] > SYSTEM and mark.get("ttl") == _LONG
     }
-    made = with_marks(request, Changes(request.api, changed))
-    if marks.automatic is None or marks.automatic.get("ttl") != _LONG:
-        return made
-    return replace(made, fields={**made.fields, _FIELD: encode_json(_without_ttl(marks.automatic))}, changed=True)
+    return _with_short_automatic(with_marks(request, Changes(request.api, changed)), marks)
 
 
 def lengthen_ttl(request: WireRequest) -> WireRequest:
@@ -137,10 +134,14 @@ def split_ttl(request: WireRequest, place: Address) -> WireRequest:
         if not ahead or ahead[-1][0] < 0:
             return request
         changed[ahead[-1]] = None
-    made = with_marks(request, Changes(request.api, changed))
+    return _with_short_automatic(with_marks(request, Changes(request.api, changed)), marks)
+
+
+def _with_short_automatic(request: WireRequest, marks: RequestBreakpoints) -> WireRequest:
+    """Change an automatic breakpoint of one hour to five minutes."""
     if marks.automatic is None or marks.automatic.get("ttl") != _LONG:
-        return made
-    return replace(made, fields={**made.fields, _FIELD: encode_json(_without_ttl(marks.automatic))}, changed=True)
+        return request
+    return replace(request, fields={**request.fields, _FIELD: encode_json(_without_ttl(marks.automatic))}, changed=True)
 
 
 def move_last_mark(request: WireRequest, place: Address) -> WireRequest:
@@ -175,12 +176,11 @@ def keepalive_body(body: bytes, api: Api, behind: Sequence[bytes]) -> bytes | No
         return None
     window = WireRequest(api, body, envelope.fields, tuple(envelope.items), (), ())
     marks = marks_in(window)
-    items = [*envelope.items, *behind]
-    said = _last_said_block(items)
-    if marks is None or not marks.count or not behind or said is None or said[0] != len(items) - 1:
+    if marks is None or not marks.count or not behind or not _is_answer(behind[-1]):
         return None
-    end = _last_cached_block(marks, envelope.items)
-    if end is None:
+    items = [*envelope.items, *behind]
+    end, said = _last_cached_block(marks, envelope.items), _last_markable_block(items, len(items) - 1)
+    if end is None or said is None:
         return None
     changed: dict[Address, Mapping[str, Any] | None] = {place: None for place, _ in marks.places}
     changed |= {end: _LONG_MARK, said: _LONG_MARK}
@@ -225,23 +225,18 @@ def _last_markable_block(items: Sequence[bytes], message: int) -> Address | None
     return None
 
 
-def _last_said_block(items: Sequence[bytes]) -> Address | None:
-    """The last block of the model's last message that can carry a breakpoint (A9)."""
-    for message in range(len(items) - 1, -1, -1):
-        value = decode_json(items[message]) if b'"assistant"' in items[message] else None
-        if isinstance(value, dict) and value.get("role") == "assistant":
-            for block, one in reversed(list(enumerate(_content(value)))):
-                if takes_own_mark(one):
-                    return message, block
-            return None
-    return None
+def _is_answer(item: bytes) -> bool:
+    value = decode_json(item)
+    return isinstance(value, dict) and value.get("role") == "assistant"
 
 
 def _answers(said: bytes) -> list[dict[str, Any]]:
     """Content for the user message after a model turn: a result for each call (M1), or a short text (M9)."""
     calls = [str(one.get("id")) for one in blocks_in(said) if one.get("type") == "tool_use"]
-    results = [{"type": "tool_result", "tool_use_id": one, "content": _NO_RESULT} for one in calls]
-    return [dict(one) for one in results] or [{"type": "text", "text": _NO_RESULT}]
+    results: list[dict[str, Any]] = [
+        {"type": "tool_result", "tool_use_id": one, "content": _NO_RESULT} for one in calls
+    ]
+    return results or [{"type": "text", "text": _NO_RESULT}]
 
 
 def _without_ttl(mark: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,13 +246,4 @@ def _without_ttl(mark: Mapping[str, Any]) -> dict[str, Any]:
 def blocks_in(raw: bytes) -> list[Mapping[str, Any]]:
     """The blocks of a message, or of a list of tools or instructions. An item without fields becomes an empty object."""
     value = decode_json(raw)
-    return list(_content(value) if isinstance(value, dict) else _list_mappings(value))
-
-
-def _content(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    content = message.get("content")
-    return [{"type": "text", "text": content}] if isinstance(content, str) else list(_list_mappings(content))
-
-
-def _list_mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    yield from (one if isinstance(one, dict) else {} for one in value) if isinstance(value, list) else ()
+    return parts_of(value.get("content")) if isinstance(value, dict) else padded_objects(value)

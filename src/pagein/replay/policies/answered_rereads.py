@@ -1,10 +1,11 @@
 """Convert the engine's answers to repeated reads into entries of the replay ledger.
 
-Rules of this file ------------------
+Rules of this file
+------------------
 1. A marker or a diff shows only its own lines. The lines it refers to are elsewhere in the window, and the ledger finds
-them there.
+   them there.
 2. An answer is weighed by its characters. A recording with fewer tokens than its characters suggest gains nothing by
-this.
+   this.
 """
 
 from itertools import accumulate

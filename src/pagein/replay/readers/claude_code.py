@@ -16,15 +16,13 @@ from pagein.model.messages import (
     Text,
     ToolResult,
     UnreadableLine,
-    Usage,
 )
 from pagein.replay.readers.attachments import attachment_text
 from pagein.replay.readers.blocks import ToolCallIndex, anthropic_usage, content_blocks, result_of_block
 from pagein.replay.readers.claude_tree import Lane, Thread, lanes, thread, to_decode
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
-from pagein.replay.readers.rows import rows_at
-from pagein.replay.readers.session_heads import flags_of, models_of
+from pagein.replay.readers.session_heads import branch_flags, flags_of, header_row, models_of, version_flag
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 from pagein.replay.record.usage_tally import UsageTally
@@ -44,18 +42,12 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
 
 
 def _head(source: Source, lane: Lane, said: Thread) -> SessionHead:
-    first = next((mark.line for mark in said.marks if mark.id is not None), None)
-    row = next((row for _, row in rows_at(source, () if first is None else (first,))), None)
-    told: Row = {} if row is None or isinstance(row, UnreadableLine) else row
+    told = header_row(source, next((mark for mark in said.marks if mark.id is not None), None))
     parent = lane.session or _parent_folder(source)
-    flags = flags_of(lane.marks)
-    if said.branches:
-        flags |= {"branches": said.branches, "abandoned_calls": said.abandoned_calls}
+    flags = flags_of(lane.marks) | branch_flags(said.branches, said.abandoned_calls)
     if said.repeated_lines:
         flags["repeated_lines"] = said.repeated_lines
-    version = text(told, "version")
-    if version is not None:
-        flags["agent_version"] = version
+    flags |= version_flag(text(told, "version"))
     is_side = lane.agent is not None
     return SessionHead(
         id=f"{parent or source.stem}-sub-{lane.agent}" if is_side else lane.session or source.stem,
@@ -164,14 +156,10 @@ def _merge_lines(first: Message, more: Message) -> Message:
         blocks=first.blocks + more.blocks,
         at=first.at,
         model=first.model or more.model,
-        usage=_later(first.usage, more.usage),
+        usage=more.usage or first.usage,
         stop=more.stop or first.stop,
         id=first.id,
     )
-
-
-def _later(first: Usage | None, more: Usage | None) -> Usage | None:
-    return first if more is None else more
 
 
 def _assistant(row: Row, calls: ToolCallIndex) -> Message:

@@ -27,8 +27,8 @@ from pagein.model.messages import (
 from pagein.replay.readers.blocks import ToolCallIndex, flat, image
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, lines_of, object_at, objects, seconds, text
-from pagein.replay.readers.rows import rows_at
-from pagein.replay.readers.session_heads import flags_of, models_of
+from pagein.replay.readers.rows import rows_at, unknown_row
+from pagein.replay.readers.session_heads import branch_flags, flags_of, header_row, models_of, version_flag
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 from pagein.replay.record.usage_tally import UsageTally
@@ -55,20 +55,14 @@ _TURN_ENDS: Final = frozenset(("task_complete", "turn_complete"))
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """Yield the session of a rollout without rolled-back turns. The rollbacks are counted."""
     metas = [mark for mark in marks if mark.begins]
-    row: Row = {}
-    if metas:
-        decoded = next(rows_at(source, (metas[0].line,)))[1]
-        row = {} if isinstance(decoded, UnreadableLine) else object_at(decoded, "payload") or decoded
+    decoded = header_row(source, metas[0] if metas else None)
+    row = object_at(decoded, "payload") or decoded
     said, branches, lost = _surviving_lines(marks)
-    flags = flags_of(marks)
-    if branches:
-        flags |= {"branches": branches, "abandoned_calls": lost}
+    flags = flags_of(marks) | branch_flags(branches, lost)
     forked = text(row, "forked_from_id")
     if forked is not None:
         flags["forked"] = True
-    version = text(row, "cli_version")
-    if version is not None:
-        flags["agent_version"] = version
+    flags |= version_flag(text(row, "cli_version"))
     parent = metas[0].parent if metas and metas[0].parent != forked else None
     head = SessionHead(
         id=text(row, "id", "session_id") or source.stem,
@@ -289,7 +283,7 @@ def _item(line: int, item: Row, at: float | None, reading: _CodexPass) -> Iterat
             reading.call = _Call(at, reading.model)
         reading.call.blocks.extend(_blocks(kind, item, reading.calls))
     else:
-        yield from reading.behind(UnreadableLine(line, f"an item of unknown kind {kind!r}", json_text(item)[:120]))
+        yield from reading.behind(unknown_row(line, f"an item of unknown kind {kind!r}", item))
 
 
 def _output(item: Row, at: float | None, reading: _CodexPass) -> Iterator[Recorded]:

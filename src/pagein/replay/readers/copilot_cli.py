@@ -12,7 +12,7 @@ from pagein.replay.readers.api_responses import usage
 from pagein.replay.readers.blocks import ToolCallIndex, flat
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
-from pagein.replay.readers.session_heads import flags_of, models_of
+from pagein.replay.readers.session_heads import branch_flags, flags_of, header_row, models_of, version_flag
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 from pagein.replay.record.usage_tally import UsageTally, UsageTotals
@@ -23,17 +23,12 @@ _EVENTS: Final = {"session.error": "api_error", "abort": "turn_aborted", "sessio
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """Yield the main conversation, then each sub-agent as a session of its own."""
     kept, lost = _surviving_lines(marks)
-    begun = next((mark for mark in kept if mark.begins), None)
-    decoded = next((row for _, row in rows_of(source, [begun])), None) if begun is not None else None
-    facts: Row = {} if decoded is None or isinstance(decoded, UnreadableLine) else object_at(decoded, "data")
+    facts = object_at(header_row(source, next((mark for mark in kept if mark.begins), None)), "data")
     lanes: dict[str | None, list[IndexedLine]] = {None: []}
     for mark in kept:
         lanes.setdefault(mark.lane if mark.format else None, []).append(mark)
     name = text(facts, "sessionId") or source.stem
-    flags: dict[str, object] = {"branches": len(lost), "abandoned_calls": sum(lost)} if lost else {}
-    version = text(facts, "copilotVersion")
-    if version is not None:
-        flags["agent_version"] = version
+    flags = branch_flags(len(lost), sum(lost)) | version_flag(text(facts, "copilotVersion"))
     for lane, said in lanes.items():
         if not any(mark.kind == "assistant.message" for mark in said):
             continue

@@ -23,8 +23,8 @@ from pagein.model.messages import (
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.prunings import Prunings
 from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
-from pagein.replay.readers.rows import rows_at
-from pagein.replay.readers.session_heads import flags_of
+from pagein.replay.readers.rows import unknown_row
+from pagein.replay.readers.session_heads import flags_of, header_row, version_flag
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 from pagein.replay.record.usage_tally import UsageTally
@@ -36,20 +36,13 @@ _OPS: Final = ("read", "edit", "write", "delete")
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """Yield the single session of a header and its lines; without a header, a session named after the file."""
     header = next((mark for mark in marks if mark.begins), None)
-    row: Row = {}
-    if header is not None:
-        decoded = next(rows_at(source, (header.line,)))[1]
-        row = {} if isinstance(decoded, UnreadableLine) else decoded
+    row = header_row(source, header)
     rest = [mark for mark in marks if mark is not header]
     tally = UsageTally()
     yield RecordedSession(_head(source, row, marks), _entries(source, rest, tally), tally)
 
 
 def _head(source: Source, row: Row, marks: Sequence[IndexedLine]) -> SessionHead:
-    flags: dict[str, object] = {**object_at(row, "flags"), **flags_of(marks)}
-    version = text(row, "agent_version")
-    if version is not None:
-        flags["agent_version"] = version
     models = row.get("models")
     return SessionHead(
         id=text(row, "id") or source.stem,
@@ -60,7 +53,7 @@ def _head(source: Source, row: Row, marks: Sequence[IndexedLine]) -> SessionHead
         parent=text(row, "parent") or text(object_at(row, "parent"), "session"),
         cwd=text(row, "cwd"),
         window=count(object_at(row, "flags"), "context_window") or None,
-        flags=flags,
+        flags={**object_at(row, "flags"), **flags_of(marks), **version_flag(text(row, "agent_version"))},
         is_named=text(row, "id") is not None,
     )
 
@@ -84,7 +77,7 @@ def _entry(line: int, row: Row, prunings: Prunings) -> Recorded:
     role = _ROLES.get(text(row, "role") or "")
     if row.get("kind") != "msg" or role is None:
         kind = text(row, "kind") or text(row, "role")
-        return UnreadableLine(line, f"an entry of unknown kind {kind!r}", json_text(row)[:120])
+        return unknown_row(line, f"an entry of unknown kind {kind!r}", row)
     for block in objects(row.get("content")):
         pruned_at = seconds(object_at(block, "meta").get("pruned_at"))
         if pruned_at is not None:

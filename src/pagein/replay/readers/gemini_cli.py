@@ -23,15 +23,14 @@ from pagein.model.messages import (
     Usage,
 )
 from pagein.replay.readers.blocks import ToolCallIndex, image
-from pagein.replay.readers.line_index import IndexedLine, rows_of
+from pagein.replay.readers.line_index import GEMINI_MESSAGES, IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, object_at, objects, seconds, sequence, text
-from pagein.replay.readers.session_heads import flags_of
+from pagein.replay.readers.session_heads import branch_flags, flags_of
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import CARRIED_OVER, RecordedSession, SessionHead
 from pagein.replay.record.usage_tally import UsageTally
 
 _SPEAKERS: Final = ("user", "gemini")
-_KINDS: Final = frozenset((*_SPEAKERS, "info", "warning", "error"))
 _FAILED: Final = frozenset(("error", "cancelled"))
 _SETTING_UP: Final = ("This is the Gemini CLI", "<session_context>")
 
@@ -41,7 +40,7 @@ def is_record(row: Row) -> bool:
     messages = row.get("messages")
     if text(row, "sessionId") is None or not isinstance(messages, list):
         return False
-    return all(text(message, "type") in _KINDS for message in objects(messages))
+    return all(text(message, "type") in GEMINI_MESSAGES for message in objects(messages))
 
 
 def session_of_record(source: Source, row: Row) -> RecordedSession:
@@ -98,7 +97,7 @@ class _GeminiRecord:
             self._rewind(rewind)
         elif "$set" in row:
             self._set(object_at(row, "$set"))
-        elif text(row, "id") is not None and text(row, "type") in _KINDS:
+        elif text(row, "id") is not None and text(row, "type") in GEMINI_MESSAGES:
             self.windows[-1].rows[text(row, "id") or ""] = row
         else:
             self._set(row)
@@ -137,8 +136,7 @@ class _GeminiRecord:
 
 
 def _session(source: Source, record: _GeminiRecord, flags: dict[str, object]) -> RecordedSession:
-    if record.branches:
-        flags |= {"branches": record.branches, "abandoned_calls": record.abandoned_calls}
+    flags |= branch_flags(record.branches, record.abandoned_calls)
     is_sub = record.facts.get("kind") == "subagent"
     folders = next((one for one in sequence(record.facts, "directories") if isinstance(one, str)), None)
     head = SessionHead(

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import msgspec
 
 from pagein.model.messages import UnreadableLine
-from pagein.replay.readers.row_fields import Row, json_text
-from pagein.replay.readers.rows import EXCERPT, decode, raw_lines, rows_at
+from pagein.replay.readers.row_fields import Row
+from pagein.replay.readers.rows import decode, raw_lines, rows_at, unknown_row
 from pagein.replay.readers.source import Source
 
 Format: TypeAlias = Literal[
@@ -136,7 +136,7 @@ _CODEX_ITEMS: Final = frozenset(
         "web_search_call",
     ),
 )
-_GEMINI_MESSAGES: Final = frozenset(("user", "gemini", "info", "warning", "error"))
+GEMINI_MESSAGES: Final = frozenset(("user", "gemini", "info", "warning", "error"))
 _PI_ROLES: Final = ("toolResult", "bashExecution")
 _PI_LINES: Final = frozenset(
     (
@@ -169,7 +169,7 @@ def rows_of(source: Source, marks: Iterable[IndexedLine]) -> Iterator[tuple[int,
     unknown = {mark.line: mark.why for mark in kept if not mark.format}
     for line, row in rows_at(source, [mark.line for mark in kept]):
         if line in unknown and not isinstance(row, UnreadableLine):
-            yield line, UnreadableLine(line, unknown[line], json_text(row)[:EXCERPT])
+            yield line, unknown_row(line, unknown[line], row)
         else:
             yield line, row
 
@@ -275,7 +275,9 @@ def _pi(number: int, probe: _Probe) -> IndexedLine | None:
     kind = _word(probe.type) or ""
     if probe.uuid is not None or probe.session_id is not None or _there(probe.payload):
         return None
-    if kind not in _PI_LINES and not (kind and _word(probe.id) and probe.timestamp and _names_parent(probe)):
+    if kind not in _PI_LINES and not (
+        kind and _word(probe.id) and probe.timestamp and isinstance(probe.parent_id, str)
+    ):
         return None
     if kind == "message" and not _is_object(probe.message):
         return None
@@ -292,10 +294,6 @@ def _pi(number: int, probe: _Probe) -> IndexedLine | None:
         timed=probe.timestamp is not None,
         proof=kind == "session" or _word(message.provider) is not None or message.role in _PI_ROLES,
     )
-
-
-def _names_parent(probe: _Probe) -> bool:
-    return isinstance(probe.parent_id, str)
 
 
 def _claude(number: int, probe: _Probe) -> IndexedLine | None:
@@ -345,7 +343,7 @@ def _gemini(number: int, probe: _Probe) -> IndexedLine | None:
     if kind is None and session is not None and _word(probe.project):
         whole = memoryview(probe.messages).nbytes > len(b"[]")
         return IndexedLine(number, "gemini-cli", "record" if whole else "head", id=session, begins=True)
-    is_message = kind in _GEMINI_MESSAGES and _word(probe.id) and probe.timestamp and _there(probe.content)
+    is_message = kind in GEMINI_MESSAGES and _word(probe.id) and probe.timestamp and _there(probe.content)
     if not is_message or probe.uuid is not None or session is not None or _there(probe.message):
         return None
     return IndexedLine(number, "gemini-cli", kind or "", id=_word(probe.id), model=_word(probe.model), timed=True)

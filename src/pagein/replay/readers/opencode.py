@@ -28,7 +28,8 @@ from pagein.model.messages import (
 from pagein.replay.readers.blocks import ToolCallIndex
 from pagein.replay.readers.prunings import Prunings
 from pagein.replay.readers.row_fields import Row, count, json_text, object_at, objects, seconds, text
-from pagein.replay.readers.rows import decode_json
+from pagein.replay.readers.rows import decode_json, unknown_row
+from pagein.replay.readers.session_heads import version_flag
 from pagein.replay.readers.shown_ranges import line_run
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
@@ -55,7 +56,7 @@ def session_of_export(source: Source, document: Row) -> RecordedSession:
         if isinstance(row, dict) and object_at(row, "info"):
             stored.append((object_at(row, "info"), list(objects(row.get("parts")))))
         else:
-            stored.append(UnreadableLine(0, f"message {place + 1} of the export is no message", json_text(row)[:120]))
+            stored.append(unknown_row(0, f"message {place + 1} of the export is no message", row))
     models = [text(item[0], "modelID") for item in stored if not isinstance(item, UnreadableLine)]
     return _session(source, object_at(document, "info"), lambda: iter(stored), models)
 
@@ -78,12 +79,18 @@ def folder_session(source: Source, info: Row) -> RecordedSession:
 def _in_folder(storage: Path, messages: list[Path]) -> Iterator[Stored]:
     for file in messages:
         info = _file(file)
-        if isinstance(info, UnreadableLine):
-            yield info
-            continue
-        parts = [_file(part) for part in sorted((storage / "part" / file.stem).glob("*.json"))]
-        yield from (part for part in parts if isinstance(part, UnreadableLine))
-        yield {"id": file.stem, **info}, [part for part in parts if not isinstance(part, UnreadableLine)]
+        parts = (_file(part) for part in sorted((storage / "part" / file.stem).glob("*.json")))
+        yield from _with_parts(info if isinstance(info, UnreadableLine) else {"id": file.stem, **info}, parts)
+
+
+def _with_parts(info: Row | UnreadableLine, parts: Iterator[Row | UnreadableLine]) -> Iterator[Stored]:
+    """Yield a message with its parts, behind those that are damaged; a damaged message without any."""
+    if isinstance(info, UnreadableLine):
+        yield info
+        return
+    found = list(parts)
+    yield from (part for part in found if isinstance(part, UnreadableLine))
+    yield info, [part for part in found if not isinstance(part, UnreadableLine)]
 
 
 def _file(path: Path) -> Row | UnreadableLine:
@@ -138,13 +145,8 @@ def _in_database(path: Path, session: str) -> Iterator[Stored]:
     parts = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
     with closing(_open_database(path)) as database:
         for name, data in database.execute(messages, (session,)):
-            info = _cell(str(name), data)
-            if isinstance(info, UnreadableLine):
-                yield info
-                continue
-            rows = [_cell(str(part), told) for part, told in database.execute(parts, (name,))]
-            yield from (row for row in rows if isinstance(row, UnreadableLine))
-            yield info, [row for row in rows if not isinstance(row, UnreadableLine)]
+            rows = (_cell(str(part), told) for part, told in database.execute(parts, (name,)))
+            yield from _with_parts(_cell(str(name), data), rows)
 
 
 def _cell(name: str, data: object) -> Row | UnreadableLine:
@@ -162,10 +164,6 @@ def _session(
     models: Sequence[str | None],
 ) -> RecordedSession:
     parent = text(info, "parentID")
-    flags: dict[str, object] = {}
-    version = text(info, "version")
-    if version is not None:
-        flags["agent_version"] = version
     head = SessionHead(
         id=text(info, "id") or source.stem,
         source=source.group or "opencode",
@@ -174,7 +172,7 @@ def _session(
         models=tuple(dict.fromkeys(model for model in models if model)),
         parent=parent,
         cwd=text(info, "directory"),
-        flags=flags,
+        flags=version_flag(text(info, "version")),
         is_named=text(info, "id") is not None,
     )
     tally = UsageTally()
@@ -217,7 +215,7 @@ class _OpencodeTranscript:
         elif info.get("role") == "user":
             yield from self._user(parts, at)
         else:
-            yield UnreadableLine(0, f"a message of unknown role {info.get('role')!r}", json_text(info)[:120])
+            yield unknown_row(0, f"a message of unknown role {info.get('role')!r}", info)
 
     def _user(self, parts: list[Row], at: float | None) -> Iterator[Recorded]:
         asked = next((part for part in parts if part.get("type") == "compaction"), None)

@@ -23,8 +23,8 @@ from pagein.model.messages import (
 from pagein.replay.readers.blocks import ToolCallIndex, flat, image, text_block
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
-from pagein.replay.readers.rows import rows_at
-from pagein.replay.readers.session_heads import flags_of, models_of
+from pagein.replay.readers.rows import unknown_row
+from pagein.replay.readers.session_heads import branch_flags, flags_of, header_row, models_of
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 from pagein.replay.record.usage_tally import UsageTally
@@ -51,14 +51,9 @@ class _PiPath:
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """Yield the single session of a pi file."""
     header = next((mark for mark in marks if mark.begins), None)
-    row: Row = {}
-    if header is not None:
-        decoded = next(rows_at(source, (header.line,)))[1]
-        row = {} if isinstance(decoded, UnreadableLine) else decoded
+    row = header_row(source, header)
     path = _path([mark for mark in marks if mark is not header])
-    flags = flags_of(marks)
-    if path.branches:
-        flags |= {"branches": path.branches, "abandoned_calls": path.abandoned_calls}
+    flags = flags_of(marks) | branch_flags(path.branches, path.abandoned_calls)
     if text(row, "parentSession", "branchedFrom"):
         flags["forked"] = True
     readable = [mark.line for mark in marks if mark.format]
@@ -205,7 +200,7 @@ def _message(line: int, row: Row, entered: float | None, calls: ToolCallIndex) -
     elif role in ("branchSummary", "compactionSummary"):
         yield Message("user", (Text(text(row, "summary") or "", "branch_summary"),), at)
     else:
-        yield UnreadableLine(line, f"a message of unknown role {role!r}", json_text(row)[:120])
+        yield unknown_row(line, f"a message of unknown role {role!r}", row)
 
 
 def _assistant(row: Row, at: float | None, calls: ToolCallIndex) -> Message:

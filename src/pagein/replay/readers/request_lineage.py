@@ -1,19 +1,16 @@
 """Assign the requests of a log to sessions.
 
-Rules of this file ------------------
+Rules of this file
+------------------
 1. A request continues the request it extends, block by block: a client puts its user's words after an interruption into
-the
-   same message. At the beginning, before any shared answer, instructions or tools must be the same, too.
+   the same message. At the beginning, before any shared answer, instructions or tools must be the same, too.
 2. A request that extends the last but one belongs to the same session, if nothing continues the last: the last was
-asked aside,
-   or its answer was discarded. The last is then omitted and counted, as in the recordings of agents.
+   asked aside, or its answer was discarded. The last is then omitted and counted, as in the recordings of agents.
 3. Any other request continues a session in a new window if the session has ended by then and has the same instructions
-or tools.
-   It proves this by content of the session beyond the first request: more than this request from the beginning, kept
-   messages,
-   or the words of a later answer, as in a summary. If the client names the session, an equal prompt prefix is proof
-   enough,
-   unless another conversation of this session waits meanwhile: then the request is the next sub-agent.
+   or tools. It proves this by content of the session beyond the first request: more than this request from the
+   beginning, kept messages, or the words of a later answer, as in a summary. If the client names the session, an equal
+   prompt prefix is proof enough, unless another conversation of this session waits meanwhile: then the request is the
+   next sub-agent.
 4. All other requests begin a session: parallel ways, sub-agents, titles, and a repeated beginning.
 """
 

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Final, TypeAlias
 
 from pagein.model.messages import HostEvent, Message, Recorded, Text, ToolResult, UnreadableLine
+from pagein.providers.wire.session_names import AGENT_HEADER, SESSION_HEADERS
 from pagein.replay.readers.api_responses import answer
 from pagein.replay.readers.blocks import ToolCallIndex
 from pagein.replay.readers.line_index import IndexedLine
@@ -27,26 +28,17 @@ from pagein.replay.readers.request_units import (
     units,
 )
 from pagein.replay.readers.row_fields import Row, json_text, object_at, seconds, text
-from pagein.replay.readers.rows import decode_json, rows_at
-from pagein.replay.readers.session_heads import flags_of
+from pagein.replay.readers.rows import decode_json, rows_at, unknown_row
+from pagein.replay.readers.session_heads import branch_flags, flags_of
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 from pagein.replay.record.usage_tally import UsageTally
 
-Numbered: TypeAlias = tuple[int, Row | UnreadableLine]
+NumberedRow: TypeAlias = tuple[int, Row | UnreadableLine]
 
 _REQUESTS: Final = ("request", "request_body", "requestBody", "req", "body", "kwargs")
 _RESPONSES: Final = ("response", "response_body", "responseBody", "resp", "completion", "reply")
 _TIMES: Final = ("timestamp", "time", "ts", "at", "created_at", "started_at", "start_time", "startTime", "date")
-_HEADERS: Final = (
-    "x-pagein-session",
-    "x-claude-code-session-id",
-    "session-id",
-    "session_id",
-    "x-session-id",
-    "x-session-affinity",
-)
-_AGENT: Final = "x-claude-code-agent-id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +98,7 @@ def _object_in(row: Row, key: str) -> Row:
 def _name(body: Row, headers: Row) -> Name:
     """Return the name given to the session by its client, else the name of a cache or a user."""
     lowered = {key.lower(): value for key, value in headers.items()}
-    told, agent = text(lowered, *_HEADERS), text(lowered, _AGENT)
+    told, agent = text(lowered, *SESSION_HEADERS), text(lowered, AGENT_HEADER)
     if told is not None:
         return Name(f"{told}/{agent}" if agent else told, is_session=True)
     user = text(object_at(body, "metadata"), "user_id")
@@ -123,7 +115,7 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
 def sessions_of_list(source: Source, rows: Sequence[Row]) -> Iterator[RecordedSession]:
     """Yield the sessions of a log in a JSON list, or of a single request."""
 
-    def number_rows(lines: Sequence[int]) -> Iterator[Numbered]:
+    def number_rows(lines: Sequence[int]) -> Iterator[NumberedRow]:
         return ((line, rows[line - 1]) for line in lines)
 
     yield from _sessions(source, number_rows, range(1, len(rows) + 1), {})
@@ -131,7 +123,7 @@ def sessions_of_list(source: Source, rows: Sequence[Row]) -> Iterator[RecordedSe
 
 def _sessions(
     source: Source,
-    open_rows: Callable[[Sequence[int]], Iterator[Numbered]],
+    open_rows: Callable[[Sequence[int]], Iterator[NumberedRow]],
     lines: Sequence[int],
     flags: dict[str, object],
 ) -> Iterator[RecordedSession]:
@@ -150,7 +142,7 @@ def _sessions(
         if not any(one.timed for one in known):
             told["no_times"] = True
         if session.left:
-            told |= {"branches": session.left + 1, "abandoned_calls": session.left}
+            told |= branch_flags(session.left + 1, session.left)
         head = SessionHead(
             id=session.name.text or (source.stem if len(found) == 1 else f"{source.stem}-{place + 1}"),
             source=source.group or "requests",
@@ -189,7 +181,7 @@ def _answer_of(logged: LoggedExchange) -> KnownAnswer:
 
 
 def _entries(
-    open_rows: Callable[[Sequence[int]], Iterator[Numbered]],
+    open_rows: Callable[[Sequence[int]], Iterator[NumberedRow]],
     steps: Sequence[LogLine],
     tally: UsageTally,
 ) -> Iterator[Recorded]:
@@ -199,11 +191,7 @@ def _entries(
     for step, (_, row) in zip(steps, open_rows([step.line for step in steps]), strict=False):
         logged = None if isinstance(row, UnreadableLine) else exchange(row)
         if logged is None:
-            yield (
-                row
-                if isinstance(row, UnreadableLine)
-                else UnreadableLine(step.line, "a line without a request", json_text(row)[:120])
-            )
+            yield row if isinstance(row, UnreadableLine) else unknown_row(step.line, "a line without a request", row)
             continue
         news = _News(step, logged)
         if reply is not None:

@@ -10,12 +10,12 @@ import msgspec
 from zstandard import ZstdError
 
 from pagein.model.messages import UnreadableLine
-from pagein.replay.readers.row_fields import Row
+from pagein.replay.readers.row_fields import Row, json_text
 from pagein.replay.readers.source import Source, open_stream
 
 Numbered: TypeAlias = tuple[int, bytes]
 
-EXCERPT: Final = 120
+_EXCERPT: Final = 120
 DAMAGE: Final = (OSError, EOFError, zlib.error, LZMAError, ZstdError)
 _DECODER: Final = msgspec.json.Decoder()
 _LONGEST_LINE: Final = 256 * 1024 * 1024
@@ -32,7 +32,7 @@ def raw_lines(source: Source) -> Iterator[Numbered | UnreadableLine]:
             for line in iter(lambda: stream.readline(_LONGEST_LINE), b""):
                 number += 1
                 if len(line) >= _LONGEST_LINE:
-                    yield UnreadableLine(number, f"a line of over {_LONGEST_LINE >> 20} MiB", _excerpt(line[:EXCERPT]))
+                    yield UnreadableLine(number, f"a line of over {_LONGEST_LINE >> 20} MiB", _excerpt(line[:_EXCERPT]))
                     return
                 if not line.isspace():
                     yield number, line
@@ -50,6 +50,11 @@ def decode(number: int, raw: bytes) -> Row | UnreadableLine:
     if not isinstance(value, dict):
         return UnreadableLine(number, f"a JSON {type(value).__name__}, not an object", _excerpt(raw))
     return cast("Row", value)
+
+
+def unknown_row(line: int, why: str, row: object) -> UnreadableLine:
+    """Return a row that was decoded, and means nothing to the reader of its format."""
+    return UnreadableLine(line, why, json_text(row)[:_EXCERPT])
 
 
 def decode_json(raw: bytes) -> object:
@@ -76,7 +81,7 @@ def _refuse(constant: str) -> object:
 
 
 def _excerpt(raw: bytes) -> str:
-    return raw[:EXCERPT].decode("utf-8", "replace").strip()
+    return raw[:_EXCERPT].decode("utf-8", "replace").strip()
 
 
 def rows_at(source: Source, numbers: Iterable[int]) -> Iterator[tuple[int, Row | UnreadableLine]]:

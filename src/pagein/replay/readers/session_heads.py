@@ -2,7 +2,11 @@
 
 from collections.abc import Iterable
 
+from pagein.model.messages import UnreadableLine
 from pagein.replay.readers.line_index import IndexedLine
+from pagein.replay.readers.row_fields import Row
+from pagein.replay.readers.rows import rows_at
+from pagein.replay.readers.source import Source
 
 _TORN = "torn last line"
 _CUT = "the file cannot be read further"
@@ -23,6 +27,22 @@ def flags_of(marks: Iterable[IndexedLine]) -> dict[str, object]:
     if last.startswith((_TORN, _CUT)):
         flags["torn_tail"] = True
     return flags
+
+
+def branch_flags(branches: int, abandoned_calls: int) -> dict[str, object]:
+    """Return the flags of a session with abandoned branches; none without branches."""
+    return {"branches": branches, "abandoned_calls": abandoned_calls} if branches else {}
+
+
+def version_flag(version: str | None) -> dict[str, object]:
+    """Return the flag with the version of the agent, if it is told."""
+    return {} if version is None else {"agent_version": version}
+
+
+def header_row(source: Source, header: IndexedLine | None) -> Row:
+    """Return the content of a header line; empty for a damaged one, and without one."""
+    found = next((row for _, row in rows_at(source, () if header is None else (header.line,))), None)
+    return {} if found is None or isinstance(found, UnreadableLine) else found
 
 
 def models_of(marks: Iterable[IndexedLine]) -> tuple[str, ...]:

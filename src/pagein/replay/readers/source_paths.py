@@ -9,6 +9,7 @@ from typing import Final
 
 from pagein.errors import BadInput, NoSession
 from pagein.replay.readers.detection import check
+from pagein.replay.readers.file_snapshots import FileSnapshots
 from pagein.replay.readers.opencode import database_sessions
 from pagein.replay.readers.rows import DAMAGE
 from pagein.replay.readers.source import SkippedSource, Source
@@ -203,8 +204,6 @@ def snapshots_beside(path: Path) -> Mapping[str, str]:
     path: an archive or file of sessions. `NAME.snapshots.tar.xz` (or another archive, or `.jsonl`) beside it is read at
     the first access to a file.
     """
-    from pagein.replay.readers.file_snapshots import FileSnapshots
-
     base = path.name
     for suffix in sorted(_ARCHIVES + _SESSIONS, key=len, reverse=True):
         if base.endswith(suffix):

@@ -13,8 +13,7 @@ from pagein.providers.wire.streams.model_turn import ModelTurn, OwnCall, OwnTool
 
 def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     """Separate recall calls from the client's calls."""
-    content = (reply.message or {}).get("content")
-    blocks = [one for one in content if isinstance(one, dict) and _stays(one)] if isinstance(content, list) else []
+    blocks = [one for one in objects_in((reply.message or {}).get("content")) if _stays(one)]
     if not reply.finished:
         blocks = [one for one in blocks if one.get("type") != "tool_use" and one.get("signature") != ""]
     hidden = [one for one in blocks if one.get("type") == "tool_use" and one.get("name") in ours]
@@ -35,7 +34,7 @@ def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
 def searches_in(blocks: Sequence[Json], ours: Collection[str]) -> list[Json]:
     """Return the finished searches for deferred tools, with the results."""
     found = {one.get("tool_use_id") for one in blocks if one.get("type") == SEARCH_RESULT}
-    calls = {one.get("id") for one in blocks if one.get("type") == "server_tool_use" and one.get("name") in ours}
+    calls = {one.get("id") for one in blocks if _is_search(one, ours)}
     pairs = found & calls
     return [one for one in blocks if _name_of_search(one) in pairs]
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from pagein.providers.caches.cache_values import LONG, Breakpoint
 from pagein.providers.validity.turns import PromptTurn, TurnPart, Wire
-from pagein.providers.wire.streams.model_reply import Json
+from pagein.providers.wire.json_values import Json
 from pagein.providers.wire.wire_format import BreakpointForm, CacheForm
 
 _CACHED: Final = ("tool", "text", "image", "call", "result")

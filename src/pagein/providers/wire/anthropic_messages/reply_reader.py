@@ -4,16 +4,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pagein.providers.wire.anthropic_messages.usage import usage_from
+from pagein.providers.wire.json_values import Json, count_at, decoded_object, text_at
 from pagein.providers.wire.streams.event_stream import Event
-from pagein.providers.wire.streams.model_reply import (
-    NO_REPLY,
-    Json,
-    ModelReply,
-    count_at,
-    decoded_object,
-    error_kind,
-    text_at,
-)
+from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply, error_kind
 
 _LONGEST_REASON: Final = 60
 

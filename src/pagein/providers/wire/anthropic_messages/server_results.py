@@ -48,8 +48,7 @@ def server_results(blocks: Sequence[Block]) -> tuple[ServerResult, ...]:
 
 def _owner(call: Json) -> str:
     """Return the call inside which a call ran; "" for a call of the model's own."""
-    caller = call.get("caller")
-    return text_at(caller, "tool_id") if isinstance(caller, dict) else ""
+    return text_at(call.get("caller"), "tool_id")
 
 
 def _group(
@@ -91,9 +90,8 @@ def _words_of_call(call: Json) -> str:
 
 def _failed(answer: Json) -> bool:
     content = answer.get("content")
-    kind = text_at(content, "type") if isinstance(content, dict) else ""
     code = content.get("return_code") if isinstance(content, dict) else None
-    return answer.get("is_error") is True or kind.endswith("_error") or bool(code)
+    return answer.get("is_error") is True or text_at(content, "type").endswith("_error") or bool(code)
 
 
 def _sealed(value: object) -> int:

@@ -7,12 +7,13 @@ such blocks. The remaining blocks are numbered consecutively over every turn.
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, named_frame, object_in
+from pagein.providers.wire.json_values import decoded_object
+from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, named_frame
 
-# Every frame except deltas and ends of blocks, which keep their bytes until something is held back.
 SEARCH_RESULT: Final = "tool_search_tool_result"
 """Type of the block with what a search for deferred tools found."""
 _WRITTEN: Final = ("output_tokens",)
+# Every frame except deltas and ends of blocks, which keep their bytes until something is held back.
 _TRIGGERS: Final = (b"content_block_start", b"message_", b'"error"')
 
 
@@ -43,7 +44,7 @@ class MessagesMerger(StreamMerger):
         return named_frame("error", {"type": "error", "error": error})
 
     def _frame(self, raw: bytes) -> bytes:
-        value = object_in(data_of(raw))
+        value = decoded_object(data_of(raw))
         match value.get("type") if value is not None else None:
             case "content_block_start" | "content_block_delta" | "content_block_stop":
                 return self._block(raw, value or {})

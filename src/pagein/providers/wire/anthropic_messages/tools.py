@@ -28,7 +28,7 @@ def is_function(tool: Json) -> bool:
 
 def may_continue(fields: Mapping[str, bytes]) -> bool:
     """Whether recall answers may continue a request."""
-    return "n" not in fields or field_value(fields, "n") in (None, 1)
+    return field_value(fields, "n") in (None, 1)
 
 
 def _may_defer(tool: Json) -> bool:

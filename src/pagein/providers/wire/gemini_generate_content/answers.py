@@ -4,27 +4,25 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from pagein.model.json_text import array_items, array_of, encode_json
+from pagein.providers.validity.turns import object_at
 from pagein.providers.wire.gemini_generate_content.reply_reader import first_candidate, parts_of
 from pagein.providers.wire.gemini_generate_content.usage import FIELD, sum_usage
-from pagein.providers.wire.json_values import Json, with_field
+from pagein.providers.wire.json_values import Json, objects_in, text_at, with_field
 from pagein.providers.wire.streams.model_reply import ModelReply
-from pagein.providers.wire.streams.model_turn import ModelTurn, OwnCall, OwnToolResult, not_done, object_or_empty
+from pagein.providers.wire.streams.model_turn import GAP, ModelTurn, OwnCall, OwnToolResult, not_done
 
-GAP: Final = "\n\n"
-"""Separator between the texts of two turns, which are a single text for the client."""
 _STOP: Final = "STOP"
 """The reason for the end of a turn with calls, too: there is no reason of its own for them."""
 
 
 def call_in(part: Json) -> Json:
     """The call in a part; an empty object for another part."""
-    return object_or_empty(part.get("functionCall"))
+    return object_at(part, "functionCall")
 
 
 def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     """Separate recall calls from the client's calls. Parts that go back keep their bytes and signatures."""
-    given = (reply.message or {}).get("parts")
-    parts = [one for one in given if isinstance(one, dict) and _stays(one)] if isinstance(given, list) else []
+    parts = [one for one in objects_in((reply.message or {}).get("parts")) if _stays(one)]
     if not reply.finished:
         parts = [one for one in parts if not call_in(one)]
     hidden = [one for one in parts if call_in(one).get("name") in ours]
@@ -43,8 +41,7 @@ def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
 
 
 def _own_call(call: Json) -> OwnCall:
-    name = call.get("id")
-    return OwnCall(name if isinstance(name, str) else "", str(call["name"]), object_or_empty(call.get("args")))
+    return OwnCall(text_at(call, "id"), str(call["name"]), object_at(call, "args"))
 
 
 def _stays(part: Json) -> bool:
@@ -77,7 +74,7 @@ def merged(answers: Sequence[Json], ours: Collection[str]) -> Json:
     parts: list[Json] = []
     for one in answers:
         before = next((part.get("text") for part in reversed(parts) if part.get("thought") is not True), None)
-        parts += _with_gap(parts_of(one), GAP if not_done(before) else "")
+        parts += with_gap(parts_of(one), GAP if not_done(before) else "")
     kept = [one for one in parts if call_in(one).get("name") not in ours]
     told = [one[FIELD] for one in answers if isinstance(one.get(FIELD), dict)]
     made: dict[str, Any] = dict(answers[-1])
@@ -89,7 +86,7 @@ def merged(answers: Sequence[Json], ours: Collection[str]) -> Json:
     return {**made, FIELD: sum_usage(told)} if told else made
 
 
-def _with_gap(parts: Sequence[Json], gap: str) -> list[Json]:
+def with_gap(parts: Sequence[Json], gap: str) -> list[Json]:
     """The parts with a separator in front of their first text."""
     made = list(parts)
     place = next((at for at, one in enumerate(made) if one.get("text") and one.get("thought") is not True), None)

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pagein.model.messages import Usage
+from pagein.providers.validity.turns import object_at
 from pagein.providers.wire.gemini_generate_content.usage import FIELD, usage_from
-from pagein.providers.wire.json_values import Json
+from pagein.providers.wire.json_values import Json, decoded_object, first_object, objects_in, text_at
 from pagein.providers.wire.streams.event_stream import Event
-from pagein.providers.wire.streams.model_reply import ModelReply, decoded_object, error_kind, text_at
+from pagein.providers.wire.streams.model_reply import ModelReply, error_kind
 
 
 @dataclass(slots=True)
@@ -57,16 +58,12 @@ def _same(one: Json, other: Json) -> bool:
 
 def first_candidate(value: Json) -> Json:
     """The first candidate of an answer or event."""
-    candidates = value.get("candidates")
-    first = candidates[0] if isinstance(candidates, list) and candidates else None
-    return first if isinstance(first, dict) else {}
+    return first_object(value.get("candidates")) or {}
 
 
 def parts_of(value: Json) -> list[Json]:
     """The parts of the first candidate."""
-    content = first_candidate(value).get("content")
-    parts = content.get("parts") if isinstance(content, dict) else None
-    return [one for one in parts if isinstance(one, dict)] if isinstance(parts, list) else []
+    return objects_in(object_at(first_candidate(value), "content").get("parts"))
 
 
 def stop_of(value: Json) -> str:

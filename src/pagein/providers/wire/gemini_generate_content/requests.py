@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pagein.model.json_text import array_items, array_of, encode_json
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
+from pagein.providers.validity.turns import object_at, padded_objects
 from pagein.providers.wire.json_values import (
     Json,
     arguments_of,
@@ -15,6 +16,7 @@ from pagein.providers.wire.json_values import (
     image_words,
     json_bytes,
     json_text,
+    objects_in,
     parse_item,
     text_at,
     with_field,
@@ -27,16 +29,9 @@ TEXTS: Final = ("output", "error")
 _MEDIA: Final = ("inlineData", "fileData")
 
 
-def object_in(value: Json, name: str) -> Json:
-    """The object under a name, or an empty object."""
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
-
-
 def parts_in(value: object) -> list[Json]:
     """The parts of a content. Malformed items keep their places."""
-    parts = value.get("parts") if isinstance(value, dict) else None
-    return [one if isinstance(one, dict) else {} for one in parts] if isinstance(parts, list) else []
+    return padded_objects(value.get("parts")) if isinstance(value, dict) else []
 
 
 def system(fields: Mapping[str, object]) -> tuple[Message, ...]:
@@ -62,7 +57,7 @@ def message(value: Json, place: int = 0) -> Message:
     seen: set[tuple[object, str]] = set()
     blocks: list[Block] = []
     for part in parts_in(value):
-        call, answer = object_in(part, "functionCall"), object_in(part, "functionResponse")
+        call, answer = object_at(part, "functionCall"), object_at(part, "functionResponse")
         name = text_at(call or answer, "name")
         known = answer.get("id"), name
         if is_model and call:
@@ -81,16 +76,11 @@ def _id(asked: int, name: str, counts: Counter[str]) -> str:
 
 
 def _result(answer: Json, made_id: str) -> ToolResult:
-    response = object_in(answer, "response")
+    response = object_at(answer, "response")
     told = _text_field(response)
     text = text_at(response, told) if told else json_text(answer.get("response", {}))
-    images = tuple(_image(part) for part in _parts_of_result(answer))
+    images = tuple(_image(part) for part in objects_in(answer.get("parts")))
     return ToolResult(made_id, text, text_at(answer, "name"), "error" in response, images)
-
-
-def _parts_of_result(answer: Json) -> list[Json]:
-    parts = answer.get("parts")
-    return [one for one in parts if isinstance(one, dict)] if isinstance(parts, list) else []
 
 
 def _text_field(response: Json) -> str:
@@ -108,7 +98,7 @@ def _block(part: Json) -> Block:
 
 
 def _image(part: Json) -> Image:
-    media = next((object_in(part, name) for name in _MEDIA if name in part), part)
+    media = next((object_at(part, name) for name in _MEDIA if name in part), part)
     return Image(text_at(media, "mimeType") or "unknown", len(encode_json(part)))
 
 

@@ -1,12 +1,14 @@
 """Merge streams of Gemini: one id, one end, and the parts of all turns without recall calls."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from pagein.providers.wire.gemini_generate_content.answers import GAP, call_in
+from pagein.providers.wire.gemini_generate_content.answers import call_in, with_gap
 from pagein.providers.wire.gemini_generate_content.reply_reader import first_candidate, parts_of, stop_of
 from pagein.providers.wire.gemini_generate_content.usage import FIELD, sum_usage
-from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, object_in, unnamed_frame
+from pagein.providers.wire.json_values import Json, decoded_object
+from pagein.providers.wire.streams.model_turn import GAP
+from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, unnamed_frame
 
 TORN: Final = "pagein: the answer broke off upstream"
 _TRIGGERS: Final = (b'"functionCall"', b'"finishReason"', b'"promptFeedback"', b'"error"')
@@ -51,7 +53,7 @@ class GeminiMerger(StreamMerger):
         return self._first_id is not None and super()._passes(frames)
 
     def _frame(self, raw: bytes) -> bytes:
-        value = object_in(data_of(raw))
+        value = decoded_object(data_of(raw))
         if value is None:
             return raw
         if isinstance(value.get("error"), dict):
@@ -73,12 +75,11 @@ class GeminiMerger(StreamMerger):
             return unnamed_frame(_without_end(_with_parts(value, self._spaced(kept)))) if kept else b""
         return unnamed_frame(_with_parts(value, self._spaced(kept))) if kept else b""
 
-    def _spaced(self, parts: list[Any]) -> list[Any]:
-        """The parts with the separator in front of the first text."""
-        made = list(parts)
-        for place, one in enumerate(made):
-            if self._gap and one.get("text") and one.get("thought") is not True:
-                made[place], self._gap = {**one, "text": self._gap + str(one["text"])}, ""
+    def _spaced(self, parts: Sequence[Json]) -> Sequence[Json]:
+        """The parts with the separator in front of the first text of the turn."""
+        made = with_gap(parts, self._gap)
+        if made != parts:
+            self._gap = ""
         return made
 
 
@@ -86,7 +87,7 @@ def _unavailable(message: str) -> dict[str, Any]:
     return {"code": 503, "message": message, "status": "UNAVAILABLE"}
 
 
-def _with_parts(value: Mapping[str, Any], parts: list[Any]) -> dict[str, Any]:
+def _with_parts(value: Json, parts: Sequence[Json]) -> dict[str, Any]:
     candidate = first_candidate(value)
     if not candidate:
         return dict(value)
@@ -95,7 +96,7 @@ def _with_parts(value: Mapping[str, Any], parts: list[Any]) -> dict[str, Any]:
     return {**value, "candidates": [{**({"content": content} if content and parts else {}), **bare}]}
 
 
-def _without_end(value: Mapping[str, Any]) -> dict[str, Any]:
+def _without_end(value: Json) -> dict[str, Any]:
     candidate = {
         name: one for name, one in first_candidate(value).items() if name not in ("finishReason", "finishMessage")
     }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pagein.model.messages import Usage
-from pagein.providers.wire.usage_counts import count_at
+from pagein.providers.wire.json_values import count_at
 
 FIELD: Final = "usageMetadata"
 _WRITTEN: Final = ("candidatesTokenCount", "thoughtsTokenCount")

@@ -3,17 +3,17 @@
 from collections.abc import Collection, Sequence
 
 from pagein.model.json_text import encode_json
+from pagein.providers.validity.turns import object_at
 from pagein.providers.wire.json_values import Json, objects_in
-from pagein.providers.wire.openai_chat.stream_merge import GAP
 from pagein.providers.wire.streams.answer_merge import merge_envelopes
 from pagein.providers.wire.streams.model_reply import ModelReply
-from pagein.providers.wire.streams.model_turn import ModelTurn, OwnCall, OwnToolResult, arguments_in, not_done
+from pagein.providers.wire.streams.model_turn import GAP, ModelTurn, OwnCall, OwnToolResult, arguments_in, not_done
 
 
 def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     """Separate recall calls from the client's calls."""
     message = dict(reply.message or {})
-    calls = [one for one in message.pop("tool_calls", None) or () if isinstance(one, dict)]
+    calls = objects_in(message.pop("tool_calls", None))
     if not reply.stop:  # some servers do not send [DONE]
         calls = []
     hidden = [one for one in calls if _function(one).get("name") in ours]
@@ -40,8 +40,7 @@ def _spoken(message: Json, calls: Sequence[Json]) -> tuple[bytes, ...]:
 
 
 def _function(call: Json) -> Json:
-    function = call.get("function")
-    return function if isinstance(function, dict) else {}
+    return object_at(call, "function")
 
 
 def result(one: OwnToolResult) -> Json:

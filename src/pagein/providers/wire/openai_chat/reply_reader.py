@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pagein.model.messages import Usage
+from pagein.providers.wire.json_values import Json, count_at, decoded_object, first_object, objects_in, text_at
 from pagein.providers.wire.openai_shared import parsed_usage
 from pagein.providers.wire.streams.event_stream import Event
-from pagein.providers.wire.streams.model_reply import Json, ModelReply, count_at, decoded_object, error_kind, text_at
+from pagein.providers.wire.streams.model_reply import ModelReply, error_kind
 
 
 @dataclass(slots=True)
@@ -31,7 +32,7 @@ class ChatReader:
         if isinstance(value.get("error"), dict):
             self.error = error_kind(value["error"])
         self.usage = parsed_usage(value.get("usage")) or self.usage
-        choice = _first(value.get("choices"))
+        choice = first_object(value.get("choices")) or {}
         self.stop = text_at(choice, "finish_reason") or self.stop
         delta = choice.get("delta")
         if isinstance(delta, dict):
@@ -40,10 +41,7 @@ class ChatReader:
     def _delta(self, delta: Json) -> None:
         if piece := text_at(delta, "content"):
             self.content.append(piece)
-        calls = delta.get("tool_calls")
-        for one in calls if isinstance(calls, list) else ():
-            if not isinstance(one, dict):
-                continue
+        for one in objects_in(delta.get("tool_calls")):
             call = self.calls.setdefault(count_at(one, "index"), {"id": "", "name": "", "arguments": []})
             function = one.get("function")
             call["id"] = text_at(one, "id") or call["id"]
@@ -67,14 +65,9 @@ class ChatReader:
         return ModelReply(self.usage, message, self.stop, self.finished, self.error)
 
 
-def _first(choices: object) -> dict[str, Any]:
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else {}
-
-
 def whole(value: Json) -> ModelReply:
     """Read an answer without streaming."""
-    first = _first(value.get("choices"))
+    first = first_object(value.get("choices")) or {}
     message, stop = first.get("message"), text_at(first, "finish_reason")
     said = message if isinstance(message, dict) else None
     return ModelReply(parsed_usage(value.get("usage")), said, stop, bool(stop))

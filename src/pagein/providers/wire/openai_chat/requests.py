@@ -21,7 +21,7 @@ from pagein.providers.wire.json_values import (
     with_field,
 )
 from pagein.providers.wire.message_texts import MessageTexts, with_content_words, with_messages_behind
-from pagein.providers.wire.openai_shared import cache_blocks
+from pagein.providers.wire.openai_shared import cache_blocks, result_text
 from pagein.providers.wire.wire_format import RequestForm
 
 _ROLES: Final[Mapping[str, Role]] = {
@@ -146,7 +146,7 @@ def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[
     for one in messages:
         results = [block for block in one.blocks if isinstance(block, ToolResult)]
         others = [block for block in one.blocks if not isinstance(block, ToolResult)]
-        out.extend({"role": "tool", "tool_call_id": block.call_id, "content": _result_text(block)} for block in results)
+        out.extend({"role": "tool", "tool_call_id": block.call_id, "content": result_text(block)} for block in results)
         if one.role == "assistant":
             out.extend(_wire_answer(others))
         elif others:
@@ -186,10 +186,6 @@ def _wire_part(block: Block) -> dict[str, Any]:
             return {"type": "text", "text": block_words(block)}
         case _:
             return {"type": "text", "text": ""}
-
-
-def _result_text(block: ToolResult) -> str:
-    return "\n".join([block.text, *(image_words(image) for image in block.images)]) if block.images else block.text
 
 
 FORM: Final = RequestForm(

@@ -3,7 +3,9 @@
 from collections.abc import Collection
 from typing import Any, Final
 
-from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, object_in, unnamed_frame
+from pagein.providers.wire.json_values import Json, decoded_object, first_object
+from pagein.providers.wire.streams.model_turn import GAP
+from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, unnamed_frame
 
 _TRIGGERS: Final = (
     b'"tool_calls"',
@@ -15,8 +17,6 @@ _TRIGGERS: Final = (
     b'"error"',
 )
 _ONE_ANSWER: Final = ("id", "created")
-GAP: Final = "\n\n"
-"""Separator between the texts of two turns, which are a single text for the client."""
 
 
 class ChatMerger(StreamMerger):
@@ -59,7 +59,7 @@ class ChatMerger(StreamMerger):
             self.ended = True
             self._done = raw
             return b"" if self.held else raw
-        value = object_in(data)
+        value = decoded_object(data)
         if value is None:
             return raw
         if isinstance(value.get("error"), dict):
@@ -72,7 +72,7 @@ class ChatMerger(StreamMerger):
     def _chunk(self, raw: bytes, value: dict[str, Any]) -> bytes:
         if isinstance(usage := value.get("usage"), dict):
             self._usage = usage
-        choice = _choice(value)
+        choice = first_object(value.get("choices"))
         if choice is None:
             if not self.held or not isinstance(usage, dict):
                 return raw
@@ -120,13 +120,7 @@ class ChatMerger(StreamMerger):
         return None if place is None else {**call, "index": place}
 
 
-def _choice(value: dict[str, Any]) -> dict[str, Any] | None:
-    choices = value.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else None
-
-
-def _with(value: dict[str, Any], choice: dict[str, Any], delta: dict[str, Any]) -> dict[str, Any]:
+def _with(value: Json, choice: Json, delta: Json) -> dict[str, Any]:
     return {**value, "choices": [{**choice, "delta": delta}]}
 
 

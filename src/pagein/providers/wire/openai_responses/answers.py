@@ -28,8 +28,7 @@ def is_own_call(item: Json, ours: Collection[str]) -> bool:
 
 def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     """Separate recall calls from the client's calls."""
-    output = (reply.message or {}).get("output")
-    items = [one for one in output if isinstance(one, dict)] if isinstance(output, list) else []
+    items = objects_in((reply.message or {}).get("output"))
     hidden = [one for one in items if is_own_call(one, ours)]
     waits = reply.stop == "completed"
     own = tuple(OwnCall(str(one.get("call_id")), str(one["name"]), arguments_in(one)) for one in hidden)

@@ -2,17 +2,10 @@
 
 from dataclasses import dataclass, field, replace
 
+from pagein.providers.wire.json_values import Json, count_at, decoded_object, text_at
 from pagein.providers.wire.openai_shared import parsed_usage
 from pagein.providers.wire.streams.event_stream import Event
-from pagein.providers.wire.streams.model_reply import (
-    NO_REPLY,
-    Json,
-    ModelReply,
-    count_at,
-    decoded_object,
-    error_kind,
-    text_at,
-)
+from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply, error_kind
 
 
 @dataclass(slots=True)

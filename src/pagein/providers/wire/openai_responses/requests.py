@@ -22,7 +22,7 @@ from pagein.providers.wire.json_values import (
     with_field,
 )
 from pagein.providers.wire.message_texts import MessageTexts, with_content_words, with_messages_behind
-from pagein.providers.wire.openai_shared import cache_blocks
+from pagein.providers.wire.openai_shared import cache_blocks, result_text
 from pagein.providers.wire.wire_format import RequestForm
 
 _ROLES: Final[Mapping[str, Role]] = {"assistant": "assistant", "system": "system", "developer": "system"}
@@ -146,7 +146,7 @@ def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[
 
 def _wire_items(one: Message) -> list[dict[str, Any]]:
     results = [
-        {"type": "function_call_output", "call_id": block.call_id, "output": _result_text(block)}
+        {"type": "function_call_output", "call_id": block.call_id, "output": result_text(block)}
         for block in one.blocks
         if isinstance(block, ToolResult)
     ]
@@ -174,10 +174,6 @@ def _wire_part(block: Block, kind: str) -> dict[str, Any]:
             return {"type": kind, "text": block_words(block)}
         case _:
             return {"type": kind, "text": ""}
-
-
-def _result_text(block: ToolResult) -> str:
-    return "\n".join([block.text, *(image_words(image) for image in block.images)]) if block.images else block.text
 
 
 FORM: Final = RequestForm(

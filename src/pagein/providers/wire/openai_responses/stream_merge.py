@@ -3,8 +3,9 @@
 from collections.abc import Collection
 from typing import Any, Final
 
+from pagein.providers.wire.json_values import count_at, decoded_object
 from pagein.providers.wire.openai_responses.answers import is_own_call
-from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, named_frame, object_in
+from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, named_frame
 
 _TRIGGERS: Final = (
     b"output_item",
@@ -60,7 +61,7 @@ class ResponsesMerger(StreamMerger):
         return named_frame(kind, {"type": kind, "response": response, "sequence_number": self._number})
 
     def _frame(self, raw: bytes) -> bytes:
-        value = object_in(data_of(raw))
+        value = decoded_object(data_of(raw))
         kind = value.get("type") if value is not None else None
         if value is None or not isinstance(kind, str):
             return raw
@@ -91,7 +92,7 @@ class ResponsesMerger(StreamMerger):
         if not self.held:
             return raw
         if not self.later:
-            self._number = _count(value, "sequence_number") - self._dropped
+            self._number = count_at(value, "sequence_number") - self._dropped
         self._last = (kind, value)
         return b""
 
@@ -114,7 +115,7 @@ class ResponsesMerger(StreamMerger):
     def _renumber(self, raw: bytes, kind: str, value: dict[str, Any], place: int) -> bytes:
         if not self.held:
             return raw
-        number = self._number if self.later else _count(value, "sequence_number") - self._dropped
+        number = self._number if self.later else count_at(value, "sequence_number") - self._dropped
         self._number = number + 1
         made = dict(value)
         if place >= 0:
@@ -124,8 +125,3 @@ class ResponsesMerger(StreamMerger):
         if isinstance(response := made.get("response"), dict) and self._response:
             made["response"] = {**response, "id": self._response.get("id")}
         return raw if made == value else named_frame(kind, made)
-
-
-def _count(value: dict[str, Any], name: str) -> int:
-    found = value.get(name)
-    return found if isinstance(found, int) else 0

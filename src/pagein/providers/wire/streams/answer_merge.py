@@ -1,4 +1,4 @@
-"""What merging answers without streaming has in common in several formats."""
+"""Merge answers without streaming: the fields around their content, in the formats with an `id` and `usage`."""
 
 from collections.abc import Sequence
 

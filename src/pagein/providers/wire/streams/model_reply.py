@@ -1,21 +1,14 @@
-"""The reply read from a model's answer: usage, message, completeness; with lenient reading of JSON.
+"""The reply read from a model's answer: usage, message, completeness.
 
 Reading never affects the forwarded bytes; unknown parts are skipped.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
-
-import msgspec
+from typing import Final, Protocol
 
 from pagein.model.messages import Usage
+from pagein.providers.wire.json_values import Json, text_at
 from pagein.providers.wire.streams.event_stream import Event
-
-Json: TypeAlias = Mapping[str, Any]
-
-_DECODER: Final = msgspec.json.Decoder()
-_MOST: Final = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +53,6 @@ class ReplyReader(Protocol):
         """Return the reply read so far."""
 
 
-def decoded_object(text: bytes) -> dict[str, Any] | None:
-    """Return the JSON object in a text, or None."""
-    try:
-        value = _DECODER.decode(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def error_kind(error: object) -> str:
     """Return the kind of an error, as the provider names it."""
-    return (text_at(error, "type") or text_at(error, "code") or "error") if isinstance(error, dict) else "error"
-
-
-def text_at(value: object, name: str) -> str:
-    """Return the string under a name, or ""."""
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
-
-
-def count_at(value: object, name: str) -> int:
-    """Return a count; providers also write whole numbers as 12.0."""
-    found = value.get(name) if isinstance(value, dict) else None
-    return int(found) if isinstance(found, int | float) and 0 <= found < _MOST else 0
+    return text_at(error, "type") or text_at(error, "code") or "error"

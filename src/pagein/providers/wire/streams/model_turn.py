@@ -9,13 +9,13 @@ Rules of this file
    arrive (`engine.send.recall_exchanges`).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Final
 
-from pagein.model.json_text import decode_json
+from pagein.providers.wire.json_values import Json, parse_json, text_at
 
-Json: TypeAlias = Mapping[str, Any]
+GAP: Final = "\n\n"
+"""Separator between the texts of two turns, in formats whose answer has a single text for the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,7 @@ def not_done(text: object) -> bool:
 
 def arguments_in(call: Json) -> Json:
     """Return the arguments of a call, written as JSON text; {} for anything but an object."""
-    text = call.get("arguments")
-    try:
-        return object_or_empty(decode_json(text.encode("utf-8", "surrogatepass"))) if isinstance(text, str) else {}
-    except (ValueError, RecursionError):
-        return {}
+    return object_or_empty(parse_json(text_at(call, "arguments")))
 
 
 def object_or_empty(value: object) -> Json:

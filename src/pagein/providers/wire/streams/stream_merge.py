@@ -13,7 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pagein.model.json_text import decode_json, encode_json
+from pagein.model.json_text import encode_json
+from pagein.providers.wire.json_values import decoded_object
 from pagein.providers.wire.streams.event_stream import LONGEST
 
 _BLANK_LINE: Final = re.compile(rb"\n\n|\n\r\n|\r\r")
@@ -155,18 +156,9 @@ def data_of(raw: bytes) -> bytes:
     return b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
 
 
-def object_in(text: bytes) -> dict[str, Any] | None:
-    """Return the JSON object in a text, or None."""
-    try:
-        value = decode_json(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def error_in(body: bytes) -> dict[str, Any] | None:
     """Return the error in an answer, in the provider's form, or None."""
-    value = object_in(body)
+    value = decoded_object(body)
     error = value.get("error") if value is not None else None
     return error if isinstance(error, dict) else None
 
