@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.engine.window.sized_sessions import ASK, OneToken, body
 from tests.laws.watched_engine import WatchedEngine, WatchedSession
@@ -187,7 +187,15 @@ def _is_whole(text: str) -> bool:
     return " begins\n" in text[:20] and "[pagein: pg-" not in text
 
 
+FULL_BEFORE_THE_EPOCH = [
+    *[("pin now", 7), ("turn", 403), ("pin now", 2), ("pin now", 3), ("pin now", 2), ("turn", 706), ("turn", 497)],
+    *[("restore now", 0), ("turn", 484), ("drop now", 7), ("pin", 1), ("drop now", 7)],
+]
+"""What the ordered epoch evicts makes room for what returns with it."""
+
+
 @settings(deadline=None, max_examples=60)
+@example(SETTINGS[2], FULL_BEFORE_THE_EPOCH)
 @given(st.sampled_from(SETTINGS), OPS)
 def test_every_request_keeps_the_laws_under_random_pins(chosen: Settings, ops: list[tuple[str, int]]) -> None:
     with (

@@ -381,8 +381,11 @@ def _texts_to_restore(
     if not hand.restoring or hand.off:
         return [], []
     is_free = economics is not None and is_cold(moment, economics)
-    rewrites = planned.epoch is not None and not planned.epoch.uncached
-    if not (rewrites or hand.epoch_now or is_free) or _is_full(scene, moment, 0):
+    epoch = planned.epoch
+    rewrites = epoch is not None and not epoch.uncached
+    overflows = epoch is not None and epoch.reason == overflow.FULL  # what leaves makes no room for what returns
+    is_full = overflows or _is_full(scene, moment, 0 if epoch is None else epoch.gain)
+    if is_full or not (rewrites or hand.epoch_now or is_free):
         return [], []
     back: list[_Restoration] = []
     problems: list[str] = []
