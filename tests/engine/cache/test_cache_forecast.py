@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from itertools import accumulate
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pagein.engine.cache.cache_forecast import Forecasts
@@ -107,6 +107,9 @@ class KeepingAll:
             self.shares[block.name] = share
 
 
+@example(
+    [(1, 2, None, 0.75), (1, 1, None, 1.0), (1, 1, 0.5, 1.0)]
+)  # in front of the stub stands less than a cache holds
 @given(STEPS)
 def test_a_provider_that_keeps_all_is_never_blamed_however_far_off_the_estimate_is(
     steps: list[tuple[int, int, float | None, float]],

@@ -114,7 +114,7 @@ class Forecasts:
         held = self._learn_sizes(request, end, usage, price)
         asked = _AnsweredRequest(laid, end, held)
         self._keep(asked, before)
-        proven, predicted = self._predict(request, served)
+        proven, predicted = self._predict(request, served, price.cache.min_prefix)
         if before is None and extended is not None:
             facts = _journaled_facts(extended, sent, usage, price)
             return Forecast(facts.expected, facts.predicted, diagnose(facts))
@@ -143,8 +143,11 @@ class Forecasts:
             del self._sizes[next(iter(self._sizes))]
         return held
 
-    def _predict(self, request: CacheRequest, served: CacheUsage) -> tuple[float, float]:
-        """Predict cache reads in the provider's tokens: the proven part, and the expected total."""
+    def _predict(self, request: CacheRequest, served: CacheUsage, least: float) -> tuple[float, float]:
+        """Predict cache reads in the provider's tokens: the proven part, and the expected total.
+
+        least: tokens of the smallest prefix that the cache holds; the simulator knows only estimates of sizes.
+        """
         if not served.read or not request.prompt:
             return 0.0, 0.0
         below = next((end for end in range(served.hit, 0, -1) if request.chain[end - 1] in self._sizes), 0)
@@ -155,7 +158,8 @@ class Forecasts:
         low, high = (self._sizes.get(request.chain[end - 1], 0.0) if end else 0.0 for end in (below, above))
         first, last = (request.cumulative[end - 1] if end else 0.0 for end in (below, above))
         share = (served.read - first) / (last - first) if last > first else 0.0
-        return low, low + (max(high, low) - low) * min(1.0, max(0.0, share))
+        total = low + (max(high, low) - low) * min(1.0, max(0.0, share))
+        return (low, total) if total >= least else (0.0, 0.0)
 
     def _before(self, now: SentRequest) -> _AnsweredRequest | None:
         """Return the request before on the branch: the newest with most shared messages."""
