@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from pagein.mcp.first_answers import STATELESS, VERSION_FIELD, FirstAnswers
 from pagein.mcp.http_endpoint import HttpEndpoint
 from pagein.mcp.object_resources import TEMPLATES, peek_arguments
 from pagein.mcp.offered_prompts import PROMPTS
-from pagein.mcp.offered_tools import TOOLS, USUAL, chosen, offered
+from pagein.mcp.offered_tools import LONGEST_ANSWER, TOOLS, USUAL, chosen, offered
 from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.mcp.workspaces import folders_of
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
@@ -100,6 +101,21 @@ def test_a_replaced_tool_shares_the_receipts_of_read(engine: Engine, tmp_path: P
     assert ask("read_file", path="../b.py").startswith("error: ")
 
 
+def test_read_takes_the_arguments_that_its_short_list_leaves_out(engine: Engine, tmp_path: Path) -> None:
+    ask = Asked(engine, tmp_path)
+    assert ask("read", mode="file", target="a.py", preview_mode="none").startswith("a.py: lines 1-61 of 61, ")
+    assert "Use offset=" in ask("read", mode="file", target="a.py", max_preview_chars=300)
+    proposed = ask("read", mode="diff_preview", target="a.py", against="WORKTREE", content="value_0 = 0\n")
+    assert proposed.startswith("a.py: 1 hunk, ")
+    shown = ask("read", mode="file", target="a.py")
+    known = [shown.rpartition("known=")[2].removesuffix("]")]
+    assert ask("read", mode="file", target="a.py", known=known) == MARKER
+    assert ask("read", mode="file", target="a.py", known=known, bypass_cache=True) == shown
+    (tmp_path / "big.txt").write_text("a line of text\n" * 5_000)
+    most = ask("read", mode="file", target="big.txt", max_preview_chars=50_000)
+    assert len(most) < LONGEST_ANSWER + 100, "no more than one answer may have"
+
+
 def test_versions_and_references_of_a_stored_object_are_listed(engine: Engine, tmp_path: Path) -> None:
     ask = Asked(engine, tmp_path)
     session = engine.session("earlier", workspace=tmp_path)
@@ -121,7 +137,7 @@ def test_versions_and_references_of_a_stored_object_are_listed(engine: Engine, t
     assert ask("select", id=note, type="chat", under="/nowhere").endswith("No references.")
     ask("read", mode="file", target="a.py")
     ask("search", pattern="write the notes")
-    assert "at an unknown time" in ask("history", id="a.py"), "a read without a time is of no year"
+    assert f"  {datetime.now(UTC):%Y-}" in ask("history", id="a.py"), "a read over MCP has its time"
     with closing(SqliteStore(tmp_path / "store.db")) as store:
         name(store, str(tmp_path / "notes.md"), "the notes", at=2000.0)
     told = ask("history", id="the notes").splitlines()
