@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -79,6 +80,41 @@ def test_the_setting_takes_every_tool_of_the_catalogue() -> None:
     assert writes == {"batch", "extract", "ingest", "query"} | orders
     assert all("Not for" in one.description or "Deprecated: use" in one.description for one in TOOLS.values())
     assert TOOLS["ingest"].definition["annotations"]["destructiveHint"] is False
+
+
+def test_the_setting_for_replaced_tools_holds_over_mcp_too(tmp_path: Path) -> None:
+    old = {one.name for one in catalogue.DEPRECATED}
+    assert {one.name for one in chosen((), deprecated=True)} == {*USUAL, *old}
+    assert chosen(("read_file",), deprecated=True) == chosen((), deprecated=True)
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    environment = {**os.environ, "PAGEIN_DEPRECATED_TOOLS": "true", "PAGEIN_STORE": str(tmp_path / "s.pagein")}
+    command = [sys.executable, "-m", "pagein", "mcp"]
+    said = "".join(f"{json.dumps(one)}\n" for one in asked)
+    done = subprocess.run(  # noqa: S603 - our own program
+        command, input=said, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=60, check=True
+    )
+    (listed,) = [told for one in done.stdout.splitlines() if (told := json.loads(one))["id"] == 2]
+    assert {one["name"] for one in listed["result"]["tools"]} == {*USUAL, *old}
+
+
+def test_the_next_calls_of_an_answer_can_be_made_as_they_are(engine: Engine, tmp_path: Path) -> None:
+    ask = Asked(engine, tmp_path)
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / "compute.py").write_text("x\n")
+    for target in ("vendor/compute.py", "nowhere.py"):
+        told = ask.answers.answer("read", {"mode": "file", "target": target}, ask.caller, threading.Event())
+        details: Any = told.details
+        for calls in (details["error"]["next_calls"], details["meta"]["stabilization"]["next_calls"]):
+            assert calls
+            for call in calls:
+                again = ask.answers.answer(call["tool"], call["arguments"], ask.caller, threading.Event())
+                assert "has no argument" not in again.text
+                assert again.details["mode"] == call["arguments"]["mode"], "it was made"
 
 
 def test_after_a_refresh_the_next_read_shows_the_text_whatever_is_quoted(engine: Engine, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from pagein.engine.engine import Engine
 from pagein.engine.log.read_notes import trace_of
@@ -233,10 +233,11 @@ class ToolAnswers:
             bypass=bypass,
             standing=self._standing(session, ToolRequest(caller.id, "read", arguments, _now()), caller.thread),
         )
+        result = replace(done.result, details=_as_offered(done.result.details))
         if not done.receipt and not done.unknown:
-            return done.result
-        details = {**done.result.details, "receipt": done.receipt, "unknown": list(done.unknown)}
-        return replace(done.result, text=done.text, details=details)
+            return result
+        details = {**result.details, "receipt": done.receipt, "unknown": list(done.unknown)}
+        return replace(result, text=done.text, details=details)
 
     def _standing(
         self, session: Session, asked: ToolRequest, thread: str
@@ -293,6 +294,17 @@ class Tallies:
             if len(self._known) > _MOST_TALLIES:
                 del self._known[next(iter(self._known))]
             return found
+
+
+def _as_offered(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the fields of an answer with its next calls as this server takes them: a search of files is one by `read`."""
+    if isinstance(value, Mapping):
+        told = value.get("arguments")
+        if value.get("tool") == "search" and isinstance(told, Mapping) and told.get("search_type") == "code":
+            asked = {"mode": "snippet", "target": ".", "pattern": told["pattern"], "limit": told["limit"]}
+            return {"tool": "read", "arguments": asked}
+        return {name: _as_offered(one) for name, one in value.items()}
+    return [_as_offered(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _bare_tag(quoted: str) -> str:
