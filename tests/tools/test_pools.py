@@ -17,9 +17,10 @@ from pagein.model.journal_notes import ClientNote, SystemPromptNote
 from pagein.model.memory_notes import SessionPlaceNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.pool_notes import PoolAct, PoolNote
+from pagein.policy.layouts.pool_lines import metadata_line
 from pagein.policy.pools.pool_values import PoolRules
 from pagein.store.sqlite.sqlite_store import SqliteStore
-from pagein.tools import pin_commands, pool_commands
+from pagein.tools import naming_commands, pin_commands, pool_commands
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import RECALL, answer, guidance, offer_tools
 from pagein.tools.pools import POOL_TOOLS
@@ -210,6 +211,27 @@ def test_a_link_between_brackets_means_a_note_beside_its_own_note_first(room: Ro
         ("texts/m.md", "unread"),
         ("top.md", "unread"),
     ]
+
+
+def test_an_object_of_an_earlier_session_is_listed_by_the_fields_of_its_view(room: Room) -> None:
+    first = room.session("first")
+    room.put("plan.md", "# The plan\n#draft\n")
+    ask(first, "read", path="plan.md")
+    first.keep()
+    (note,) = [one for one in first.objects.find() if one.type == "note"]
+    with closing(SqliteStore(room.store)) as store:
+        naming_commands.view(store, note.id, ("title", "tags", "known"), at=1.0)
+    session = room.session("second")
+    session.pools.load_metadata(note.id)
+    listed = session.pools.state.index[note.id]
+    assert metadata_line(listed) == f'- id={note.id} type=note title="The plan" tags="[\\"draft\\"]" known=whole'
+    session.keep()
+    assert metadata_line(room.session("second").pools.state.index[note.id]) == metadata_line(listed), "after a restart"
+    ask(session, "activate", id=note.id)
+    assert metadata_line(session.pools.state.index[note.id]).endswith('tags="[\\"draft\\"]" known=whole')
+    room.put("plan.md", "# Another plan\n")
+    ask(session, "read", path="plan.md")
+    assert "title" not in metadata_line(session.pools.state.index[note.id]), "it is not that of the new text"
 
 
 def test_a_file_is_one_object_of_the_window_under_every_name_that_it_has(room: Room) -> None:

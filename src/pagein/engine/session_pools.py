@@ -258,7 +258,8 @@ class SessionPools:
             if one.content == "unread":
                 return PoolReply(str(problem), one.id, is_error=True)
             seen = None
-        found = found if seen is None else replace(seen, id=one.id, told=found.told)
+        view = one.view if seen is not None and seen.version == one.version else ()
+        found = found if seen is None else replace(seen, id=one.id, told=found.told, view=view)
         version = found.version if found.type else one.version
         if (found.content if found.type else one.content) != "text" or not version:
             return PoolReply(NO_TEXT, one.id, is_error=True)

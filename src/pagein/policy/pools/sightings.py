@@ -1,15 +1,17 @@
 """What a stored version tells of an object, and an act that tells it to a session's pools."""
 
 from pagein.model.pool_notes import PoolAct, PoolActKind
+from pagein.model.version_hash import metadata_view
 from pagein.model.versions import Version
 from pagein.policy.pools.pool_values import PooledObject
+from pagein.policy.stubs.object_lines import short_value
 
 
 def act_about(act: PoolActKind, one: PooledObject) -> PoolAct:
     """Return an act about an object, with all that is known of the object."""
     return PoolAct(
         act, one.id, one.type, one.content, one.version or "", one.chars, one.path, one.file_type, one.nickname,
-        one.tool, one.args, one.status, one.deleted,
+        one.tool, one.args, one.status, one.deleted, view=one.view,
     )  # fmt: skip
 
 
@@ -32,4 +34,10 @@ def sighting_of(version: Version) -> PooledObject:
         version.nickname or "",
         locked=version.locked,
         deleted=version.deleted,
+        view=() if version.view is None else _view_of(version),
     )
+
+
+def _view_of(version: Version) -> tuple[tuple[str, str], ...]:
+    shown = ((name, value) for name, value in metadata_view(version) if name not in ("id", "type", "deleted"))
+    return tuple((name, short_value(value)) for name, value in shown if value is not None)
