@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from pagein.mcp.first_answers import STATELESS, VERSION_FIELD, FirstAnswers
 from pagein.mcp.http_endpoint import HttpEndpoint
 from pagein.mcp.object_resources import TEMPLATES, peek_arguments
 from pagein.mcp.offered_prompts import PROMPTS
-from pagein.mcp.offered_tools import TOOLS, USUAL, chosen, offered
+from pagein.mcp.offered_tools import LONGEST_ANSWER, TOOLS, USUAL, chosen, offered
 from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.mcp.workspaces import folders_of
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
@@ -80,6 +82,41 @@ def test_the_setting_takes_every_tool_of_the_catalogue() -> None:
     assert TOOLS["ingest"].definition["annotations"]["destructiveHint"] is False
 
 
+def test_the_setting_for_replaced_tools_holds_over_mcp_too(tmp_path: Path) -> None:
+    old = {one.name for one in catalogue.DEPRECATED}
+    assert {one.name for one in chosen((), deprecated=True)} == {*USUAL, *old}
+    assert chosen(("read_file",), deprecated=True) == chosen((), deprecated=True)
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    environment = {**os.environ, "PAGEIN_DEPRECATED_TOOLS": "true", "PAGEIN_STORE": str(tmp_path / "s.pagein")}
+    command = [sys.executable, "-m", "pagein", "mcp"]
+    said = "".join(f"{json.dumps(one)}\n" for one in asked)
+    done = subprocess.run(  # noqa: S603 - our own program
+        command, input=said, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=60, check=True
+    )
+    (listed,) = [told for one in done.stdout.splitlines() if (told := json.loads(one))["id"] == 2]
+    assert {one["name"] for one in listed["result"]["tools"]} == {*USUAL, *old}
+
+
+def test_the_next_calls_of_an_answer_can_be_made_as_they_are(engine: Engine, tmp_path: Path) -> None:
+    ask = Asked(engine, tmp_path)
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / "compute.py").write_text("x\n")
+    for target in ("vendor/compute.py", "nowhere.py"):
+        told = ask.answers.answer("read", {"mode": "file", "target": target}, ask.caller, threading.Event())
+        details: Any = told.details
+        for calls in (details["error"]["next_calls"], details["meta"]["stabilization"]["next_calls"]):
+            assert calls
+            for call in calls:
+                again = ask.answers.answer(call["tool"], call["arguments"], ask.caller, threading.Event())
+                assert "has no argument" not in again.text
+                assert again.details["mode"] == call["arguments"]["mode"], "it was made"
+
+
 def test_after_a_refresh_the_next_read_shows_the_text_whatever_is_quoted(engine: Engine, tmp_path: Path) -> None:
     ask = Asked(engine, tmp_path)
     text, _, receipt = ask("read", mode="file", target="a.py").rpartition("\n[known=")
@@ -98,6 +135,21 @@ def test_a_replaced_tool_shares_the_receipts_of_read(engine: Engine, tmp_path: P
     assert ask("get_snippet", path="a.py", query="value_7 ").startswith("a.py")
     assert "nonsense" in ask("read_file", path="a.py", nonsense=1)
     assert ask("read_file", path="../b.py").startswith("error: ")
+
+
+def test_read_takes_the_arguments_that_its_short_list_leaves_out(engine: Engine, tmp_path: Path) -> None:
+    ask = Asked(engine, tmp_path)
+    assert ask("read", mode="file", target="a.py", preview_mode="none").startswith("a.py: lines 1-61 of 61, ")
+    assert "Use offset=" in ask("read", mode="file", target="a.py", max_preview_chars=300)
+    proposed = ask("read", mode="diff_preview", target="a.py", against="WORKTREE", content="value_0 = 0\n")
+    assert proposed.startswith("a.py: 1 hunk, ")
+    shown = ask("read", mode="file", target="a.py")
+    known = [shown.rpartition("known=")[2].removesuffix("]")]
+    assert ask("read", mode="file", target="a.py", known=known) == MARKER
+    assert ask("read", mode="file", target="a.py", known=known, bypass_cache=True) == shown
+    (tmp_path / "big.txt").write_text("a line of text\n" * 5_000)
+    most = ask("read", mode="file", target="big.txt", max_preview_chars=50_000)
+    assert len(most) < LONGEST_ANSWER + 100, "no more than one answer may have"
 
 
 def test_versions_and_references_of_a_stored_object_are_listed(engine: Engine, tmp_path: Path) -> None:
@@ -121,7 +173,7 @@ def test_versions_and_references_of_a_stored_object_are_listed(engine: Engine, t
     assert ask("select", id=note, type="chat", under="/nowhere").endswith("No references.")
     ask("read", mode="file", target="a.py")
     ask("search", pattern="write the notes")
-    assert "at an unknown time" in ask("history", id="a.py"), "a read without a time is of no year"
+    assert f"  {datetime.now(UTC):%Y-}" in ask("history", id="a.py"), "a read over MCP has its time"
     with closing(SqliteStore(tmp_path / "store.db")) as store:
         name(store, str(tmp_path / "notes.md"), "the notes", at=2000.0)
     told = ask("history", id="the notes").splitlines()

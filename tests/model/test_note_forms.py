@@ -184,6 +184,7 @@ STORED: list[tuple[Note, str]] = [
         '{"mode":"snippet","pathKey":"/w/a.py","first":3,"last":9,"lines":5,"chars":80,"new":4,"textHash":"ab","degraded":true,"unrelated":true}',
     ),
     (ReadMeasureNote("file"), '{"mode":"file"}'),
+    (ReadMeasureNote("snippet", "", 3, 9, gaps=((4, 8),)), '{"mode":"snippet","first":3,"last":9,"gaps":[[4,8]]}'),
     (
         SearchMeasureNote("say \ud800", ("/w/a.py",), 2, "code", "src"),
         '{"query":"say \\ud800","hits":2,"where":"code","scope":"src","paths":["/w/a.py"]}',

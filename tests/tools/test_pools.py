@@ -1,5 +1,7 @@
 """The tools and commands for objects: their exact answers, and what the pools are after them."""
 
+import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,15 @@ from pagein.engine.engine import Settings
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import BadInput
+from pagein.memory.file_sightings import NewNote, journal_notes
 from pagein.model.journal_notes import ClientNote, SystemPromptNote
+from pagein.model.memory_notes import SessionPlaceNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.pool_notes import PoolAct, PoolNote
+from pagein.policy.layouts.pool_lines import metadata_line
 from pagein.policy.pools.pool_values import PoolRules
-from pagein.tools import pin_commands, pool_commands
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.tools import naming_commands, pin_commands, pool_commands
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import RECALL, answer, guidance, offer_tools
 from pagein.tools.pools import POOL_TOOLS
@@ -114,7 +120,7 @@ def test_locked_objects_are_denied(room: Room) -> None:
     chats = [one for one in session.objects.find() if one.type in ("chat", "system_prompt", "session")]
     assert {one.type for one in chats} == {"chat", "system_prompt", "session"}
     for one in chats:
-        for tool in ("activate", "pin"):
+        for tool in ("activate", "pin", "deactivate"):
             told = ask(session, tool, id=one.id)
             assert (told.text, told.is_error) == (f"Object is locked: {one.id}", True)
     session.note(PoolNote((PoolAct("index", "c", "chat", "text", "v", 1),)))
@@ -187,6 +193,65 @@ def test_links_of_a_file_bring_in_the_metadata_of_what_they_name(room: Room) -> 
         ("a.md", "text"),
         ("b.md", "unread"),
     ]
+
+
+def test_a_link_between_brackets_means_a_note_beside_its_own_note_first(room: Room) -> None:
+    first = room.session("first")
+    room.put("elsewhere/m.md", "of another project\n")
+    ask(first, "read", path="elsewhere/m.md")
+    first.keep()
+    assert [one.nickname for one in first.objects.find() if one.type == "note"] == ["m"]
+    room.put("texts/m.md", "beside\n")
+    room.put("top.md", "top\n")
+    room.put("texts/a.md", "[[m]], [[m#Part|again]], [[top]] from the working folder, and [[nobody]]\n")
+    session = room.session("second")
+    ask(session, "read", path="texts/a.md")
+    assert [(one.path.removeprefix(f"{room.folder}/"), one.content) for one in session.pools.state.pool()] == [
+        ("texts/a.md", "text"),
+        ("texts/m.md", "unread"),
+        ("top.md", "unread"),
+    ]
+
+
+def test_an_object_of_an_earlier_session_is_listed_by_the_fields_of_its_view(room: Room) -> None:
+    first = room.session("first")
+    room.put("plan.md", "# The plan\n#draft\n")
+    ask(first, "read", path="plan.md")
+    first.keep()
+    (note,) = [one for one in first.objects.find() if one.type == "note"]
+    with closing(SqliteStore(room.store)) as store:
+        naming_commands.view(store, note.id, ("title", "tags", "known"), at=1.0)
+    session = room.session("second")
+    session.pools.load_metadata(note.id)
+    listed = session.pools.state.index[note.id]
+    assert metadata_line(listed) == f'- id={note.id} type=note title="The plan" tags="[\\"draft\\"]" known=whole'
+    session.keep()
+    assert metadata_line(room.session("second").pools.state.index[note.id]) == metadata_line(listed), "after a restart"
+    ask(session, "activate", id=note.id)
+    assert metadata_line(session.pools.state.index[note.id]).endswith('tags="[\\"draft\\"]" known=whole')
+    room.put("plan.md", "# Another plan\n")
+    ask(session, "read", path="plan.md")
+    assert "title" not in metadata_line(session.pools.state.index[note.id]), "it is not that of the new text"
+
+
+def test_a_file_is_one_object_of_the_window_under_every_name_that_it_has(room: Room) -> None:
+    file, session = room.put("a.txt", "old\n"), room.session()
+    with closing(SqliteStore(room.store)) as store:  # as a gateway notes it: the branch does not tell the machine
+        journal_notes(store, [NewNote(SessionPlaceNote(session.name, "here", str(room.folder)), 1.0)])
+    says(session)
+    arguments = json.dumps({"path": str(file), "content": "old\n"})
+    work(session, "tc-1", "Written.", "write", arguments)
+    session.keep()
+    (stored,) = [one for one in session.objects.find() if one.type == "file"]
+    known = session.pools.find("a.txt")
+    assert known is not None
+    assert known.id != stored.id
+    for tool, done in (("activate", "Activated"), ("deactivate", "Deactivated"), ("pin", "Pinned")):
+        assert ask(session, tool, id=stored.id).text == f"{done} {known.id}"
+    file.write_text("new\n")
+    assert ask(session, "activate", id=stored.id).text == f"Activated {known.id}"
+    assert active(session).count("new\n") == 1
+    assert "old\n" not in active(session)
 
 
 def test_an_object_of_an_earlier_session_is_brought_in_by_its_id(room: Room) -> None:

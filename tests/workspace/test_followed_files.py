@@ -96,6 +96,10 @@ def test_binary_files_have_no_content_and_are_followed_by_hash(desk: Desk) -> No
     assert version.metadata["file_type"] == "binary"
     desk.put("a.bin", b"\xff\xfe\x01")
     assert deeds(desk.files.look_again()) == [("changed", str(desk.path / "a.bin"))]
+    zeros = desk.touch("a.mp4", b"\x00" * 64)
+    assert (desk.store.content(zeros), zeros.metadata["file_type"]) == (None, "binary"), (
+        "zero bytes are UTF-8, and no text"
+    )
     assert desk.touch("a.png", b"\x89PNG\r\n\x1a\n").metadata["media_type"] == "image/png"
 
 

@@ -41,7 +41,7 @@ def mcp(workspace: GivenWorkspace = None, store: Store = None) -> None:
 
     folder = Path() if workspace is None else workspace
     config = load_config(folder).values
-    tools = chosen(config["mcp_tools"])  # type: ignore[arg-type]
+    tools = chosen(config["mcp_tools"], deprecated=config["deprecated_tools"] is True)  # type: ignore[arg-type]
     source, sink = take_standard_streams()
     served = StdioServer(
         FirstAnswers(tools),

@@ -129,7 +129,7 @@ def _services(engine: "Engine", workspace: Path, switch: "Switch") -> "Mapping[s
     from pagein.settings.sources import load_config
 
     config = load_config(workspace).values
-    tools = chosen(config["mcp_tools"])  # type: ignore[arg-type]
+    tools = chosen(config["mcp_tools"], deprecated=config["deprecated_tools"] is True)  # type: ignore[arg-type]
     folders = (str(workspace), *config["mcp_workspaces"])  # type: ignore[misc]
     answers = ToolAnswers(engine, folders, tuple(one.name for one in tools), switch.is_off)
     endpoint = HttpEndpoint(FirstAnswers(tools), answers, has_structure=config["mcp_structured"] is True)

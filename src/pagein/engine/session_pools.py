@@ -8,6 +8,7 @@ Rules of this file
 """
 
 import contextlib
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -29,9 +30,10 @@ from pagein.model.versions import Version
 from pagein.policy.clients.known_files import absolute_path
 from pagein.policy.layouts.pool_lines import content_text
 from pagein.policy.pools.pool_fold import TAKES, PoolFold, PoolWalk
-from pagein.policy.pools.pool_links import links_in
+from pagein.policy.pools.pool_links import links_in, paths_of
 from pagein.policy.pools.pool_steps import is_locked
 from pagein.policy.pools.pool_values import USUAL, PooledObject, PoolRules, PoolState
+from pagein.policy.pools.sightings import act_about, sighting_of
 from pagein.ports import Files, Signal
 
 _PART: Final = re.compile(r"(.+)#(summary|([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?)")
@@ -179,9 +181,12 @@ class SessionPools:
         """Deactivate an object. The object stays listed."""
         one = self._named(name)
         if one is None:
+            stored = self._version(name)
+            if stored is not None and is_locked(sighting_of(stored)):
+                return _locked(stored.id)
             return self._unknown(name)
         if is_locked(one):
-            return PoolReply(f"Object is locked: {one.id}", one.id, is_error=True)
+            return _locked(one.id)
         return PoolReply(
             f"Deactivated {one.id}", one.id, failure=self._note(PoolNote((PoolAct("deactivate", one.id),)))
         )
@@ -231,15 +236,15 @@ class SessionPools:
     def _bring(self, name: str, act: PoolActKind, signal: Signal | None, *, told: bool = False) -> PoolReply:
         one, found = self._named(name), None
         if one is None and (part := self._part_of_chat(name)) is not None:
-            one, found = part, _act(act, part)
+            one, found = part, act_about(act, part)
         if one is None:
             stored = self._version(name)
             if stored is None:
                 return self._unknown(name)
-            one = _sighting(stored)
-            found = _act(act, one)
+            one = sighting_of(stored)
+            found = act_about(act, one)
         if is_locked(one):
-            return PoolReply(f"Object is locked: {one.id}", one.id, is_error=True)
+            return _locked(one.id)
         found = replace(found or PoolAct(act, one.id), told=told)
         if act == "list":
             return PoolReply(f"Listed {one.id}", one.id, failure=self._note(PoolNote((found,))))
@@ -253,7 +258,8 @@ class SessionPools:
             if one.content == "unread":
                 return PoolReply(str(problem), one.id, is_error=True)
             seen = None
-        found = found if seen is None else replace(seen, id=one.id, told=found.told)
+        view = one.view if seen is not None and seen.version == one.version else ()
+        found = found if seen is None else replace(seen, id=one.id, told=found.told, view=view)
         version = found.version if found.type else one.version
         if (found.content if found.type else one.content) != "text" or not version:
             return PoolReply(NO_TEXT, one.id, is_error=True)
@@ -297,19 +303,29 @@ class SessionPools:
         return PoolAct(act, object_id, "file", "text", document.hash.hex, len(document.text), path, kind)
 
     def _acts_of_links(self, text: str, path: str) -> Iterator[PoolAct]:
-        """Yield the listing of objects that a text names, and that the branch does not know: stored ones, and files."""
+        """Yield the listing of objects that a text names, and that the branch does not know: files, and stored objects.
+
+        A file comes first: of the notes of one name in several projects, the first has the name as nickname.
+        """
         for name in links_in(text, path):
-            if self._named(name) is not None:
+            if any(self._named(one) is not None for one in (name, *paths_of(name, path))):
                 continue
-            found = self._version(name)
-            if found is not None and not found.locked:
-                yield _act("list", _sighting(found))
-            elif found is None and "." in name:
+            file, is_hidden = self._act_of_link(name, path)
+            found = self._version(name) if file is None and not is_hidden else None
+            if file is not None:
+                yield file
+            elif found is not None and not found.locked:
+                yield act_about("list", sighting_of(found))
+
+    def _act_of_link(self, name: str, path: str) -> tuple[PoolAct | None, bool]:
+        """Return the listing of the file that a link names, and whether the file must not be stored."""
+        for candidate in paths_of(name, path):
+            if "." in posixpath.basename(candidate):
                 with contextlib.suppress(CallerError):
-                    document, key, is_hidden = self._document(name, None)
-                    if is_hidden:
-                        continue
-                    yield replace(self._act_of_file("list", key, document), content="unread", version="", chars=0)
+                    document, key, is_hidden = self._document(candidate, None)
+                    act = self._act_of_file("list", key, document)
+                    return None if is_hidden else replace(act, content="unread", version="", chars=0), is_hidden
+        return None, False
 
     def _named(self, name: str) -> PooledObject | None:
         walk, name = self._walk, name.strip(" \t\r\n\"'`")
@@ -319,7 +335,22 @@ class SessionPools:
         by_path = walk.paths.get(absolute_path(name, self._folder))
         if by_path is not None:
             return walk.state.index[by_path]
-        return next((one for one in walk.state.pool() if name and one.nickname == name), None)
+        named = next((one for one in walk.state.pool() if name and one.nickname == name), None)
+        return self._at_path_of(self._version(name)) if named is None else named
+
+    def _at_path_of(self, version: Version | None) -> PooledObject | None:
+        """Return the file at the path of a stored one, if the path means this file only.
+
+        The branch does not tell on which machine the session works, so it may know the file by another id.
+        """
+        path = None if version is None else version.metadata.get("path")
+        if version is None or not isinstance(path, str) or self._recalls is None:
+            return None
+        walk = self._walk
+        with contextlib.suppress(CallerError, HostError, StoreError):
+            if self._recalls.objects.named(path).id == version.id:
+                return walk.state.index.get(walk.paths.get(path, ""))
+        return None
 
     def _version(self, name: str) -> Version | None:
         with contextlib.suppress(CallerError, HostError, StoreError):
@@ -365,30 +396,5 @@ class SessionPools:
         return None
 
 
-def _act(act: PoolActKind, one: PooledObject) -> PoolAct:
-    return PoolAct(
-        act, one.id, one.type, one.content, one.version or "", one.chars, one.path, one.file_type, one.nickname,
-        one.tool, one.args, one.status, one.deleted,
-    )  # fmt: skip
-
-
-def _sighting(version: Version) -> PooledObject:
-    """Return what a stored version tells of an object."""
-    facts = {name: str(version.metadata.get(name) or "") for name in ("path", "file_type", "tool", "status")}
-    digest = None if version.content_hash is None else version.content_hash.hex
-    unread = digest is None and version.metadata.get("unread") is True
-    return PooledObject(
-        version.id,
-        version.type,
-        "text" if digest is not None else "unread" if unread else "none",
-        digest,
-        version.chars,
-        facts["path"],
-        facts["file_type"],
-        facts["tool"],
-        str(version.metadata.get("args_display") or ""),
-        facts["status"],
-        version.nickname or "",
-        locked=version.locked,
-        deleted=version.deleted,
-    )
+def _locked(object_id: str) -> PoolReply:
+    return PoolReply(f"Object is locked: {object_id}", object_id, is_error=True)

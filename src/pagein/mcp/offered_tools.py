@@ -168,12 +168,16 @@ INSTRUCTIONS: Final = (
 )
 
 
-def chosen(more: tuple[str, ...]) -> tuple[McpTool, ...]:
-    """Return the default tools and the additions of the setting `mcp_tools`. Raises BadInput for an unknown name."""
+def chosen(more: tuple[str, ...], *, deprecated: bool = False) -> tuple[McpTool, ...]:
+    """Return the default tools and the additions of the setting `mcp_tools`. Raises BadInput for an unknown name.
+
+    deprecated: whether also those that `read` has replaced.
+    """
     strange = sorted(set(more) - set(TOOLS))
     if strange:
         raise BadInput(f"mcp_tools: there is no tool {strange[0]!r}; the tools are {', '.join(sorted(TOOLS))}")
-    return offered((*USUAL, *more))
+    old = tuple(one.name for one in catalogue.DEPRECATED) if deprecated else ()
+    return offered((*USUAL, *more, *old))
 
 
 def offered(names: tuple[str, ...]) -> tuple[McpTool, ...]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from pagein.engine.engine import Engine
 from pagein.engine.log.read_notes import trace_of
@@ -33,6 +33,7 @@ from pagein.ports import Signal
 from pagein.tools import catalogue
 from pagein.tools.calls import ArgumentReader, Call, refusal_result
 from pagein.tools.read import REFRESH
+from pagein.tools.reading.argument_matrix import MATRIX, MOST
 from pagein.tools.reading.legacy_tools import legacy_arguments
 from pagein.tools.reading.unified_read import answer_unified_read
 from pagein.tools.window_tools import WINDOW_TOOLS
@@ -64,6 +65,8 @@ _PATIENCE: Final = 0.4
 """Seconds that a gateway may need to journal an answer after its client has the answer."""
 _PAUSE: Final = 0.02
 _ALWAYS: Final[Mapping[str, Mapping[str, object]]] = {"search": {"everything": True}}
+_OF_READ: Final = frozenset(row.name for row in MATRIX)
+"""Arguments of `read`. It answers each of them, also those that the short list does not offer."""
 _OF_WINDOWS: Final = frozenset(one.name for one in WINDOW_TOOLS)
 _NO_GATEWAY: Final = (
     "Your requests pass no gateway of pagein on this store, so pagein takes nothing out of your context and can bring nothing back. "
@@ -154,7 +157,8 @@ class ToolAnswers:
         if name not in self._names:
             return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(self._names)}.")
         legacy = legacy_arguments(name, arguments)  # such a tool knows more names of arguments than it offers
-        strange = sorted(set(arguments) - set(TOOLS[name].schema["properties"])) if legacy is None else []
+        takes = {*TOOLS[name].schema["properties"], *(_OF_READ if name == "read" else ())}
+        strange = sorted(set(arguments) - takes) if legacy is None else []
         if strange:
             known = ", ".join(TOOLS[name].schema["properties"])
             return refusal_result(f"{name} has no argument {strange[0]!r}; its arguments are {known}.")
@@ -207,7 +211,10 @@ class ToolAnswers:
         if problem is not None:
             return problem
         asked = {name: value for name, value in arguments.items() if name not in ("known", "fresh")}
-        asked.setdefault("max_preview_chars", LONGEST_ANSWER)
+        most = asked.setdefault("max_preview_chars", LONGEST_ANSWER)
+        if isinstance(most, int | float) and LONGEST_ANSWER < most <= MOST:
+            asked["max_preview_chars"] = LONGEST_ANSWER
+        bypass = bypass or (asked.get("bypass_cache") is True and asked.get("mode") != "diff_preview")
         about = asked.get("path" if asked.get("mode") == "symbol" else "target")
         session = self._session(caller, about)
         tally = self._tallies.of(caller)
@@ -226,10 +233,11 @@ class ToolAnswers:
             bypass=bypass,
             standing=self._standing(session, ToolRequest(caller.id, "read", arguments, _now()), caller.thread),
         )
+        result = replace(done.result, details=_as_offered(done.result.details))
         if not done.receipt and not done.unknown:
-            return done.result
-        details = {**done.result.details, "receipt": done.receipt, "unknown": list(done.unknown)}
-        return replace(done.result, text=done.text, details=details)
+            return result
+        details = {**result.details, "receipt": done.receipt, "unknown": list(done.unknown)}
+        return replace(result, text=done.text, details=details)
 
     def _standing(
         self, session: Session, asked: ToolRequest, thread: str
@@ -286,6 +294,17 @@ class Tallies:
             if len(self._known) > _MOST_TALLIES:
                 del self._known[next(iter(self._known))]
             return found
+
+
+def _as_offered(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the fields of an answer with its next calls as this server takes them: a search of files is one by `read`."""
+    if isinstance(value, Mapping):
+        told = value.get("arguments")
+        if value.get("tool") == "search" and isinstance(told, Mapping) and told.get("search_type") == "code":
+            asked = {"mode": "snippet", "target": ".", "pattern": told["pattern"], "limit": told["limit"]}
+            return {"tool": "read", "arguments": asked}
+        return {name: _as_offered(one) for name, one in value.items()}
+    return [_as_offered(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _bare_tag(quoted: str) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from pagein.model.spans import NO_LINES, Run, Spans
+
 ReadMode: TypeAlias = Literal["file", "symbol", "snippet", "diff_preview"]
 READ_MODES: Final[tuple[ReadMode, ...]] = ("file", "symbol", "snippet", "diff_preview")
 
@@ -18,6 +20,7 @@ class ReadMeasureNote:
     item: name of what the answer stands for (see `policy.guards.aggregation.item_id`); "" if it must not be named.
     degraded: whether a budget shortened the answer.
     unrelated: whether the file was outside the places of the last search.
+    gaps: runs of lines between first and last that the answer does not stand for.
     """
 
     mode: ReadMode
@@ -30,6 +33,12 @@ class ReadMeasureNote:
     item: str = ""
     degraded: bool = False
     unrelated: bool = False
+    gaps: tuple[Run, ...] = ()
+
+    @property
+    def stands(self) -> Spans:
+        """The lines that the answer stands for."""
+        return Spans.of((self.first, self.last)).subtract(Spans.of(*self.gaps)) if self.first > 0 else NO_LINES
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ class PoolAct:
     chars: length of the content.
     path, file_type: of files. tool, args, status: of tool calls.
     told: whether the answer to the call held the content.
+    view: names and values of the fields that a person chose for its line; empty for those of the type.
     """
 
     act: PoolActKind
@@ -42,6 +43,7 @@ class PoolAct:
     status: str = ""
     deleted: bool = False
     told: bool = False
+    view: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class ReadPlace:
 class ReadMeta:
     """Facts about an answer.
 
-    truncated: more of what was asked for is there than the answer shows.
+    truncated: the file, the symbol, the matches or the hunks go on behind what the answer shows, whoever set the limit.
     token_estimate: estimated tokens of `text`, as it is sent.
     preview_degraded: a bound of the tool, and not the call, cut the answer.
     more: fields of the mode, such as `against` or `resolved_symbol`, and `stabilization`.

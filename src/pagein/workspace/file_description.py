@@ -12,6 +12,7 @@ from pagein.model.values import NO_FIELDS, Fields, frozen_fields
 from pagein.policy.privacy.exclusions import keys_in
 from pagein.workspace.notes import NoteLink, is_note, parse_note
 
+_SNIFFED: Final = 8_000  # as git does: a zero byte may be UTF-8, but a file with one is no text
 Resolve = Callable[[str, str], str]
 """Maps a link's target as written, and the path of its note, to the id or nickname for a reference."""
 
@@ -56,7 +57,8 @@ class FoundFile:
     @classmethod
     def of(cls, document: Document) -> Self:
         """Return the description of a document."""
-        text = document.text if document.is_text and not keys_in(document.text) else None
+        is_text = document.is_text and b"\0" not in document.content[:_SNIFFED]
+        text = document.text if is_text and not keys_in(document.text) else None
         return cls(document.key, document.hash.hex, len(document.content), text, document.media_type)
 
 

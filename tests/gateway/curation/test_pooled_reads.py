@@ -8,6 +8,7 @@ import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.gateway.pages.session_views import EngineLooker
 from pagein.gateway.pages.window_orders import EngineHand
+from pagein.tools.brief import OFFERS as RECALL
 from pagein.tools.short_pool_tools import OFFERS
 
 Wire = dict[str, Any]
@@ -108,3 +109,27 @@ def test_a_file_that_a_person_activates_is_shown_as_it_is_now(tmp_path: Path) ->
     assert "ROW = 1" not in before
     assert "ROW = 1\\nROW = 1" in news
     assert "changed_ref" not in news
+
+
+def test_the_tools_for_pools_and_the_list_of_files_stay_behind_a_compaction() -> None:
+    call, text = read(0, "/repo/a.py")
+    result = {"type": "tool_result", "tool_use_id": call["id"], "content": text}
+    asked: list[Wire] = [{"role": "user", "content": "look at it"}]
+    summary: Wire = {"role": "user", "content": "This session is being continued. a.py was read."}
+    heads = (
+        asked,
+        [*asked, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}],
+        [summary],
+        [summary, {"role": "assistant", "content": "I go on."}, {"role": "user", "content": "Do."}],
+    )
+    sent: list[Wire] = []
+    with opened() as engine:
+        for at, messages in enumerate(heads):
+            body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "tools": TOOLS, "messages": messages}
+            made = engine.prepare(json.dumps(body).encode(), "anthropic", at=at, hint="one", offers=(*RECALL, *OFFERS))
+            assert made.failure is None
+            sent.append(json.loads(made.body))
+    assert [[one["name"] for one in told["tools"][4:]] for told in sent] == [[one.name for one in OFFERS]] * len(heads)
+    legend = sent[2]["messages"][0]["content"][0]["text"]
+    assert "\n\nMETADATA_POOL\n- id=" in legend, "the path of what is shown"
+    assert "ACTIVE_CONTENT id=" in json.dumps(sent[2]["messages"])

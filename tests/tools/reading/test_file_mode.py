@@ -78,10 +78,16 @@ def test_a_long_file_is_cut_at_a_line_and_says_how_to_go_on(room: Room) -> None:
     assert f"line {following} " in read(session, "file", "a.txt", offset=following).text
 
 
-def test_a_limit_of_the_caller_is_no_cut(room: Room) -> None:
+@pytest.mark.parametrize("more", [{}, {"preview_mode": "none"}])
+def test_a_limit_of_the_caller_leaves_a_rest_as_in_the_other_modes_and_degrades_nothing(
+    room: Room, more: dict[str, str]
+) -> None:
     room.put("a.txt", numbered_text(100))
-    meta = meta_of(read(guarded(room), "file", "a.txt", offset=11, limit=10))
-    assert (meta["truncated"], meta["preview_degraded"], meta["next_offset"]) == (False, False, 21)
+    session = guarded(room)
+    meta = meta_of(read(session, "file", "a.txt", offset=11, limit=10, **more))
+    assert (meta["truncated"], meta["preview_degraded"], meta["next_offset"]) == (True, False, 21)
+    meta = meta_of(read(session, "file", "a.txt:92-101", **more))
+    assert (meta["truncated"], meta["preview_degraded"], "next_offset" in meta) == (False, False, False)
 
 
 @pytest.mark.parametrize("most", [100, 120, 777, 5_000])

@@ -69,6 +69,14 @@ def test_known_lines_among_the_places_are_markers_and_shown_places_are_known(roo
     )
 
 
+def test_lines_between_the_places_are_in_no_figure(room: Room) -> None:
+    room.put("a.txt", numbered_text(400))
+    told = meta_of(read(guarded(room), "snippet", "a.txt", pattern="/line (10|390) /"))["stabilization"]
+    figures = told["metrics_snapshot"]
+    assert (figures["reads_lines_total"], figures["avg_read_span"], figures["max_read_span"]) == (10, 10.0, 10)
+    assert told["bundle_lines"] == 10
+
+
 def test_matches_are_counted_and_shown_from_any_on(room: Room) -> None:
     room.put("a.txt", numbered_text(100))
     session = guarded(room)

@@ -58,8 +58,12 @@ def test_the_contract_is_json_and_has_every_field(room: Room) -> None:
     for told in (good, bad):
         assert json.loads(json.dumps(told.details, allow_nan=False)) == json.loads(json.dumps(told.details))
         assert {"truncated", "token_estimate", "preview_degraded"} <= set(meta_of(told))
-    found = meta_of(good)["stabilization"]
-    assert {"budget_state", "suggested_next_action", "warnings", "metrics_snapshot"} <= set(found)
+    wrong = read(session, "file", "a.txt", against="HEAD")
+    for told in (good, bad, wrong):
+        found = meta_of(told)["stabilization"]
+        assert {"budget_state", "suggested_next_action", "warnings", "metrics_snapshot"} <= set(found)
+        assert found["metrics_snapshot"]["reads_count"] == 1, "a refused read is not counted"
+    assert meta_of(bad)["stabilization"]["suggested_next_action"] == "search", "the next call of the error"
 
 
 def test_reads_are_counted_where_they_were_made(room: Room) -> None:

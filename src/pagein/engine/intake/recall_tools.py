@@ -16,7 +16,7 @@ Rules of this file
    have cached something by then, they come with the first eviction. That voids the cache once, and is part of the price
    of that decision (`EnteringTools`). A known agent with a shell recalls by its shell there.
    A conversation that the client compacted is judged like a new one, if the cache surely holds nothing of its prompt.
-   Tools that do more than recall are there at once: the user has asked for them.
+   Tools that do more than recall are there at once, and stay: the user has asked for them, or they rule a pooled window.
 6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known
    agent's shell.
 7. A history of calls without any list of tools (a recording, a custom loop) does not show what its model can do. It is
@@ -114,7 +114,8 @@ def recall_of(
         return RecallOffer(settled=settled)
     if not offers:
         return RecallOffer(settled=settled, way=_other_way(envelope, script))
-    begins_anew = bool(settled) and is_agents(envelope) and not _do_more(offers) and leaves()
+    does_more = _do_more(offers) or (isinstance(settled, tuple) and _do_more(settled))
+    begins_anew = bool(settled) and is_agents(envelope) and not does_more and leaves()
     if isinstance(settled, tuple) and not (begins_anew and _is_small(envelope, offers, is_stored)):
         return _with(settled, settled, envelope, script)
     if not is_agents(envelope):

@@ -107,13 +107,15 @@ class SessionLog:
         """Return the state at the current entry."""
         return self.states[self.leaf]
 
-    def note(self, note: Note) -> EntryId:
+    def note(self, note: Note, *, at: float | None = None) -> EntryId:
         """Journal a fact beside the messages, redacted. For facts of your own take an `OtherNote`.
+
+        at: its time, seconds since 1970; None for that of the call.
 
         Raises ValueError for text that JSON cannot hold.
         """
         kind, data = encode_note(note)
-        return self.add(NoteEntry(kind, self.privacy.redact_note(data)))
+        return self.add(NoteEntry(kind, self.privacy.redact_note(data)), at=at)
 
     def append_message(
         self, message: Message, counter: TokenCounter, name: EntryId | None = None, *, now: float | None = None

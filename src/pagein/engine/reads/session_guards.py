@@ -20,11 +20,13 @@ from pagein.errors import CallerError, StoreError
 from pagein.model.entries import NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, ReadMode, SearchMeasureNote
 from pagein.model.note_forms import encode_note
+from pagein.model.spans import Run
 from pagein.policy.guards import guard_state
 from pagein.policy.guards.aggregation import item_id
 from pagein.policy.guards.budgets import TOP_PATHS
 from pagein.policy.guards.guard_state import GuardState
 from pagein.policy.guards.judgement import (
+    Action,
     Cut,
     NextCall,
     ReadAsk,
@@ -50,6 +52,7 @@ class ServedRead:
     new: lines sent that the window did not show before; None if all of them are new.
     content: the text that the answer stands for, as it would be without markers.
     cut: what of the answer a budget shortened.
+    gaps: runs of lines between first and last that the answer does not stand for.
     """
 
     mode: ReadMode
@@ -61,6 +64,7 @@ class ServedRead:
     new: int | None = None
     content: str = ""
     cut: Collection[Cut] = ()
+    gaps: tuple[Run, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +203,7 @@ class SessionGuards:
             item_id(served.mode, shown, served.content) if is_named else "",
             degraded=bool(served.cut),
             unrelated=verdict.is_unrelated,
+            gaps=served.gaps,
         )
         self._note(note)
         return complete(verdict, served.cut)
@@ -226,6 +231,12 @@ class SessionGuards:
             "bundle_items": len(state.bundle.items),
             "bundle_lines": state.bundle.distinct,
         }
+
+    def standing(self, next_calls: tuple[NextCall, ...] = ()) -> dict[str, object]:
+        """Return `meta.stabilization` of an answer without a judgement, such as an error in the arguments."""
+        action: Action = "search" if any(call.get("tool") == "search" for call in next_calls) else "read"
+        state = budget_state(self.state, self.settings.limits)
+        return self.stabilization(ReadVerdict(ReadAsk("file"), state, action=action, next_calls=next_calls))
 
     def key_of(self, path: str) -> str:
         """Return the path key of a file; the path itself for a path without a nameable file."""

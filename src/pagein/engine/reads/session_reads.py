@@ -184,7 +184,7 @@ class SessionReads:
 
     def note_refresh(self, event: FileRefresh) -> None:
         """Journal a refresh."""
-        self._log.note(ReadNote(event, at=max(1, round(self._now() * 1000))))
+        self._log.note(ReadNote(event, at=max(1, round(self._now() * 1000))), at=self._now())
 
     def note_write(self, path: str, text: str) -> OwnWrite:
         """Record a successful write of a whole file by the model, which then knows the whole text."""
@@ -256,7 +256,8 @@ class SessionReads:
         text = answer[: placed.before] + shown.text
         # undo the saving of the answer
         more = max(0, byte_length(text) - byte_length(answer))
-        self._log.note(ReadNote(again, trace_of(text), placed.given, sent=more, before=placed.before))
+        note = ReadNote(again, trace_of(text), placed.given, sent=more, before=placed.before)
+        self._log.note(note, at=self._now())
         return text
 
     def _evidence(self) -> Evidence:
@@ -300,7 +301,8 @@ class SessionReads:
                 answer = text.encode("utf-8", "surrogatepass")
                 self._store(answer, ContentHash.of(answer))
             sizes = byte_length(asked.head + shown.text), byte_length(text)
-            self._log.note(ReadNote(event, trace_of(text), given, *sizes, before=len(asked.head)))
+            note = ReadNote(event, trace_of(text), given, *sizes, before=len(asked.head))
+            self._log.note(note, at=self._now())
         details = {"readcache": read_records.encode(event)}
         if shown.truncation is not None and event.mode in _SHOWS_TEXT:
             cut = shown.truncation.details
@@ -378,7 +380,7 @@ class SessionReads:
                 if self._log.privacy.is_private(after):
                     return OwnWrite()
                 self._store(after.encode(), learned.version)
-                self._log.note(ReadNote(learned, trace_of(text), located.given))
+                self._log.note(ReadNote(learned, trace_of(text), located.given), at=self._now())
         except Exception as problem:  # noqa: BLE001  rule 3: a failure here costs a saving, never a write
             return OwnWrite(failure=_reason(problem))
         return OwnWrite(learned.authored, event=learned)

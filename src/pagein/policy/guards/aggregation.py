@@ -50,7 +50,7 @@ class Bundle:
         items = self.items if note.item in self.items else (*self.items, note.item)[-MOST_ITEMS:]
         known = dict(self.lines)
         if note.path and note.first > 0:
-            known[note.path] = known.pop(note.path, NO_LINES).unite(Spans.of((note.first, note.last)))
+            known[note.path] = known.pop(note.path, NO_LINES).unite(note.stands)
         return replace(self, items=items, lines=(*known.items(),)[-MOST_ITEMS:], sent=self.sent + note.lines)
 
 

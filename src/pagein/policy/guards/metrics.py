@@ -30,7 +30,7 @@ class ReadMetrics:
 
     def with_read(self, note: ReadMeasureNote) -> "ReadMetrics":
         """Return the metrics after a further read."""
-        span = span_of(note)
+        span = note.stands.count
         return replace(
             self,
             reads=self.reads + 1,
@@ -61,11 +61,6 @@ class ReadMetrics:
 
 
 NO_METRICS: Final = ReadMetrics()
-
-
-def span_of(note: ReadMeasureNote) -> int:
-    """Return the number of lines that an answer stands for."""
-    return max(0, note.last - note.first + 1) if note.first > 0 else 0
 
 
 def _quotient(part: int, whole: int) -> float:

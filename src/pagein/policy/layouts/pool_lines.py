@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pagein.policy.pools.pool_values import PooledObject
@@ -28,19 +28,20 @@ def quoted(value: str) -> str:
 
 def metadata_line(one: PooledObject) -> str:
     """Return the line of an object in the metadata pool."""
-    fields = [("id", one.id), ("type", one.type)]
-    if one.type == "toolcall":
-        fields += [("tool", one.tool), ("status", one.status)]
-    if one.path:
-        fields += [("path", one.path), ("file_type", one.file_type)]
-    if one.nickname:
-        fields.append(("nickname", one.nickname))
-    if one.type != "toolcall" and one.content == "text":
-        fields.append(("char_count", str(one.chars)))
+    fields = [("id", one.id), ("type", one.type), *(one.view or _usual_fields(one))]
     if one.deleted:
         fields.append(("status", "deleted"))
     line = "- " + " ".join(f"{name}={quoted(value)}" for name, value in fields if value)
     return f"{line} [unread]" if one.content == "unread" and not one.deleted else line
+
+
+def _usual_fields(one: PooledObject) -> Iterator[tuple[str, str]]:
+    """Yield the fields of an object for which nobody chose any."""
+    if one.type == "toolcall":
+        yield from (("tool", one.tool), ("status", one.status))
+    yield from (("path", one.path), ("file_type", one.file_type if one.path else ""), ("nickname", one.nickname))
+    if one.type != "toolcall" and one.content == "text":
+        yield "char_count", str(one.chars)
 
 
 def metadata_text(lines: Iterable[str]) -> str:

@@ -384,5 +384,5 @@ def _with_text(walk: PoolWalk, text: str) -> tuple[PoolWalk, str]:
 def _found(act: PoolAct) -> PooledObject:
     return PooledObject(
         act.id, act.type, act.content, act.version or None, act.chars, act.path, act.file_type, act.tool, act.args,
-        act.status, act.nickname, deleted=act.deleted,
+        act.status, act.nickname, deleted=act.deleted, view=act.view,
     )  # fmt: skip

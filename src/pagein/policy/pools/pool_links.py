@@ -6,6 +6,7 @@ from typing import Final
 
 MOST_LINKS: Final = 50
 """Most references of one text that bring in metadata."""
+_NOTE: Final = ".md"
 _WIKI: Final = re.compile(r"\[\[([^\[\]|#^\n]{1,200})")
 _MARKDOWN: Final = re.compile(r"\]\(([^()\s#?]{1,300})")
 
@@ -22,3 +23,12 @@ def links_in(text: str, path: str = "") -> tuple[str, ...]:
         if "://" not in target and not target.startswith("mailto:"):
             found.append((match.start(), posixpath.normpath(posixpath.join(folder, target))))
     return tuple(dict.fromkeys(name for _, name in sorted(found) if name))[:MOST_LINKS]
+
+
+def paths_of(name: str, path: str) -> tuple[str, ...]:
+    """Return the paths that a name in the file at `path` may mean, the likeliest first: a note's suffix is mostly left out.
+
+    A name is looked up from the file's folder, and then from the working folder.
+    """
+    places = dict.fromkeys((posixpath.normpath(posixpath.join(posixpath.dirname(path), name)), name))
+    return tuple(dict.fromkeys(f"{place}{suffix}" for place in places for suffix in ("", _NOTE)))

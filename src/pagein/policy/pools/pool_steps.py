@@ -91,6 +91,7 @@ def _over(known: PooledObject, found: PooledObject) -> PooledObject:
         shows=found.shows or known.shows,
         place=known.place,
         locked=found.locked or known.locked,
+        view=found.view or (known.view if found.version == known.version else ()),
     )
 
 

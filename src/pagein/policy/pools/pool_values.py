@@ -58,6 +58,8 @@ class PooledObject:
     deleted: whether it is gone at its origin.
     shows: of a call that read whole files: their ids, each with the version that its result showed; "" if the result only
         names the file.
+    view: names and values of the fields that a person chose for its line, as the shown version has them; empty for those of
+        the type.
     """
 
     id: str
@@ -75,6 +77,7 @@ class PooledObject:
     locked: bool = False
     deleted: bool = False
     shows: tuple[tuple[str, str], ...] = ()
+    view: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,10 @@ def place_text(hit: Hit) -> str:
 
 def _moment(at: float) -> str:
     try:
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    except (ValueError, OverflowError, OSError):
-        return str(at)
+        known = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at else ""
+    except (ValueError, OverflowError, OSError):  # the clock of a writer may give any number
+        known = ""
+    return known or "at an unknown time"
 
 
 def shows_matches(text: str) -> bool:

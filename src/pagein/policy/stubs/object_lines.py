@@ -22,7 +22,7 @@ def object_line(version: Version) -> str:
     shown = [(name, value) for name, value in metadata_view(version) if name not in _TOLD and value is not None]
     if not shown:  # a session has no fields in its view
         shown = [(name, value) for name in _NAMES if (value := version.metadata.get(name))]
-    view = ", ".join(f"{name}={_short(value)}" for name, value in shown)
+    view = ", ".join(f"{name}={short_value(value)}" for name, value in shown)
     return f"{version.type} {version.id}@{version.number}" + (f": {view}" if view else "")
 
 
@@ -33,7 +33,8 @@ def target_line(target: Resolution | UnresolvedReference) -> str:
     return f"{object_line(target.version)} ({'pinned, verified' if target.reference.pin is not None else 'newest'})"
 
 
-def _short(value: Value | ContentHash) -> str:
+def short_value(value: Value | ContentHash) -> str:
+    """Return a value in one short line."""
     match value:
         case ContentHash():
             text = value.hex[:12]

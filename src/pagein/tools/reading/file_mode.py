@@ -1,11 +1,12 @@
 """`read` with mode=file: the text of a file, with markers and diffs for what the model was shown before."""
 
+from pagein.engine.reads.session_guards import ServedRead
 from pagein.engine.reads.session_reads import ReadResult, picture
 from pagein.model.documents import Document
 from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
 from pagein.model.read_contract import ReadPlace
 from pagein.model.spans import Spans
-from pagein.policy.guards.judgement import Cut, ReadAsk
+from pagein.policy.guards.judgement import Cut, ReadAsk, ReadVerdict
 from pagein.policy.reads.baseline import Baseline, baseline
 from pagein.policy.reads.fitting_lines import NOTICE_ROOM, count_fitting
 from pagein.policy.reads.read_request import RangeRead
@@ -45,8 +46,8 @@ def read_file(call: ReadCall) -> ModeAnswer:
     more = {"total_lines": total, "bytes": len(document.content)}
     if asked.tells_places_only:
         said = f"{named.shown}: lines {first}-{last} of {total}, {len(document.content)} bytes"
-        place, served = ReadPlace(named.shown, first, last), served_facts(call, named, said)
-        return ModeAnswer(ReadResult(said), place, verdict, served, more=more)
+        result, served = ReadResult(said), served_facts(call, named, said)
+        return _answer(named, (first, last), verdict, result, served, more)
     head = head_text(verdict, "", room)
     shown = shorten_lines(document, named.located.given, (first, last), room.lines, room.without(head))
     if shown.shown == 0 and text.lines[first - 1]:
@@ -60,9 +61,23 @@ def read_file(call: ReadCall) -> ModeAnswer:
         cut = {"lines"} if shown.shown == room.lines else {"chars"}
     served = served_lines("file", text, Spans.of((first, shown.last)), result, cut)
     end = max(first, shown.last) if cut else last
-    if end < total:
+    return _answer(named, (first, end), verdict, result, served, more)
+
+
+def _answer(
+    named: NamedFile,
+    lines: tuple[int, int],
+    verdict: ReadVerdict,
+    result: ReadResult,
+    served: ServedRead,
+    more: dict[str, int],
+) -> ModeAnswer:
+    """Return the answer about some lines, with the place to go on. A limit of the caller leaves a rest as a budget does."""
+    first, end = lines
+    has_rest = end < more["total_lines"]
+    if has_rest:
         more["next_offset"] = end + 1
-    return ModeAnswer(result, ReadPlace(named.shown, first, end), verdict, served, bool(cut), more)
+    return ModeAnswer(result, ReadPlace(named.shown, first, end), verdict, served, has_rest or bool(served.cut), more)
 
 
 def requested_lines(named: NamedFile, document: Document) -> tuple[int, int]:

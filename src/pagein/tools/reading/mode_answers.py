@@ -162,6 +162,7 @@ def served_lines(mode: ReadMode, text: OpenText, lines: Spans, result: ReadResul
         new=sent.subtract(text.known).count,
         content="\n".join("\n".join(text.lines[first - 1 : last]) for first, last in lines) if event else "",
         cut=cut,
+        gaps=Spans.of((first, last)).subtract(lines).runs,
     )
 
 

@@ -10,7 +10,7 @@ Rules of this file
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
@@ -20,7 +20,7 @@ from pagein.model.read_contract import ReadError, ReadMeta, ReadReply, contract_
 from pagein.policy.guards.judgement import ReadVerdict, complete
 from pagein.ports import Signal
 from pagein.tools.calls import Arguments
-from pagein.tools.reading.argument_matrix import MATRIX, InvalidArguments, ReadArguments, parse_arguments
+from pagein.tools.reading.argument_matrix import MATRIX, InvalidArguments, parse_arguments
 from pagein.tools.reading.diff_mode import read_diff
 from pagein.tools.reading.file_mode import read_file
 from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall
@@ -49,20 +49,19 @@ def answer_unified_read(session: Session, arguments: Arguments, signal: Signal |
     if isinstance(asked, InvalidArguments):
         error = ReadError("INVALID_ARGS", "\n".join(asked.problems))
         mode, target = arguments.get("mode"), arguments.get("target")
-        reply = ReadReply(_text_or_none(mode), _text_or_none(target), error.message, error=error)
-        return _result(session, reply, ReadResult(error.message, is_error=True), {})
+        return _refused(session, _text_or_none(mode), _text_or_none(target), error)
     try:
         made = _MODES[asked.mode](ReadCall(session, asked, signal))
     except ReadRefusal as refused:
-        return _refused(session, asked, refused)
+        return _refused(session, asked.mode, asked.target, refused.error, refused.stabilization)
     except AbortedOperation as problem:
-        return _refused(session, asked, ReadRefusal("ABORTED", str(problem)))
+        return _refused(session, asked.mode, asked.target, ReadError("ABORTED", str(problem)))
     except HostError as problem:
-        return _refused(session, asked, ReadRefusal("NO_WORKSPACE", str(problem)))
+        return _refused(session, asked.mode, asked.target, ReadError("NO_WORKSPACE", str(problem)))
     except Exception as problem:  # noqa: BLE001  rule 2: even a bug in pagein is told, and costs the agent one call
         why = f"{type(problem).__name__}: {problem}"
-        failed = ReadRefusal("FAILED", f"This read failed inside pagein ({why}). Use another tool for it.")
-        return replace(_refused(session, asked, failed), failure=why)
+        failed = ReadError("FAILED", f"This read failed inside pagein ({why}). Use another tool for it.")
+        return replace(_refused(session, asked.mode, asked.target, failed), failure=why)
     verdict = _count(session, made)
     stabilization = session.guards.stabilization(verdict)
     bundle = {name: stabilization[name] for name in ("context_bundle_id", "bundle_items")}
@@ -84,11 +83,17 @@ def _count(session: Session, made: ModeAnswer) -> ReadVerdict:
     return guards.note_read(verdict, replace(made.served, content="") if is_private else made.served)
 
 
-def _refused(session: Session, asked: ReadArguments, refused: ReadRefusal) -> ReadResult:
-    more: dict[str, Any] = {} if refused.stabilization is None else {"stabilization": refused.stabilization}
-    text = refused.error.message
-    reply = ReadReply(asked.mode, asked.target, text, meta=ReadMeta(more=more), error=refused.error)
-    return _result(session, reply, ReadResult(text, is_error=True), {})
+def _refused(
+    session: Session,
+    mode: str | None,
+    target: str | None,
+    error: ReadError,
+    judged: Mapping[str, object] | None = None,
+) -> ReadResult:
+    """Return an error in the contract. judged: what the guards say of it; None for an error that they did not judge."""
+    meta = ReadMeta(more={"stabilization": judged or session.guards.standing(error.next_calls)})
+    reply = ReadReply(mode, target, error.message, meta=meta, error=error)
+    return _result(session, reply, ReadResult(error.message, is_error=True), {})
 
 
 def _result(session: Session, reply: ReadReply, result: ReadResult, details: Mapping[str, object]) -> ReadResult:
