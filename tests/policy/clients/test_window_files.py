@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pagein.model.names import ContentHash
-from pagein.model.read_events import FileRead, FileRefresh, FileWrite
+from pagein.model.read_events import FileRead, FileRefresh, FileWrite, LineCopy
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.clients.window_files import NO_CHAINS, FileChains, FileStatement, Repeat, WindowFiles
 from pagein.policy.eviction.read_ages import ReadAges
@@ -42,6 +42,16 @@ def test_an_answer_depends_on_the_result_that_it_refers_to() -> None:
     assert BOTH.calls_depending_on({"c1"}) == {"c2"}
     assert BOTH.calls_depending_on({"r1", "c1", "c2"}) == {"r2"}
     assert BOTH.calls_depending_on({"r3", "c3", "r2", "unknown"}) == frozenset()
+
+
+def test_an_answer_leaves_with_an_answer_that_shows_its_lines() -> None:
+    # r2 shows line 3 and refers to r1 for the rest; when r1 leaves, r2 leaves too, and line 3 with it
+    copies = (LineCopy(VERSION, 1, 2, 1),)
+    partly = FileRead("a.py", "partly_known", VERSION, 3, 1, 3, 9, emitted=Spans.of((3, 3)), copies=copies, v=2)
+    last = FileRead("a.py", "unchanged_range", VERSION, 3, 3, 3, 5, base=VERSION, emitted=NO_LINES)
+    first = FileRead("a.py", "full", VERSION, 3, 1, 2, 7, emitted=Spans.of((1, 2)))
+    made = (FileStatement(f"r{n}", event, n, TEXT) for n, event in enumerate((first, partly, last), 1))
+    assert chains_of(*made).calls_depending_on({"r1"}) == {"r2", "r3"}
 
 
 def test_the_results_behind_a_pinned_answer_stay_with_it() -> None:

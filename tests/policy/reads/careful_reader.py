@@ -191,6 +191,10 @@ class CarefulReader:
             if not patch.ends and not lost and self.length != len(truth) + patch.shift(len(truth)):
                 raise Misled(f"{rows[0]}: the file was last said to have {self.length} lines")
             self.taken = {}
+        else:  # what stands behind the diff moves as the diff says
+            by = patch.shift(last + 1)
+            here = {n: text for n, text in self.taken.items() if n <= min(last, last + by)}
+            self.taken = here | {n - by: text for n, text in self.taken.items() if n > last + by}
         self.printed |= patch.new
         self.taken |= {n: truth[n - 1] for n in range(first, last + 1)}
         return None if self.length is None or patch.ends else self.length - patch.shift(len(truth))

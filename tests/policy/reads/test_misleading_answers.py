@@ -57,6 +57,37 @@ def test_text_that_an_edit_wrote_has_no_number_until_it_is_read() -> None:
     assert told.reads(50, 20) == "[readcache: unchanged in lines 50-69 of 169]"
 
 
+def test_a_diff_of_a_range_moves_the_lines_behind_it() -> None:
+    told = script()
+    told.reads()
+    one = told.text
+    told.changes("\n".join(inserted(rows(1, 150), 15, rows(1, 3, "new"))))
+    assert told.reads(1, 30).startswith("[readcache: 3 lines changed in lines 1-30 of 153]\n")
+    assert told.reads(61, 80) == "[readcache: lines 61-140 of 153 unchanged, shown earlier as lines 58-137]"
+    told.changes(one)
+    # by that diff, the reader takes line 31 for what was shown under 28
+    assert "unchanged in lines 31-" not in told.reads()
+
+
+def test_a_diff_of_a_range_that_removes_lines_leaves_none_of_them_behind_it() -> None:
+    told = script()
+    told.reads()
+    told.changes("\n".join([*rows(1, 14), *rows(18, 150)]))
+    assert told.reads(1, 30).startswith("[readcache: 3 lines changed in lines 1-30 of 147]\n")
+    told.changes("\n".join([*rows(1, 14), *rows(18, 33), *rows(31, 150)]))
+    assert "unchanged in lines 31-" not in told.reads(31, 60)
+
+
+def test_a_second_diff_of_a_range_is_not_against_numbers_that_the_first_one_moved() -> None:
+    told = script()
+    told.reads()
+    lines = inserted(rows(1, 150), 15, rows(1, 3, "new"))
+    told.changes("\n".join(lines))
+    told.reads(1, 30)
+    told.changes("\n".join([*lines[:99], "changed", *lines[100:]]))
+    assert "@@ -9" not in told.reads(61, 80)
+
+
 def test_a_diff_of_a_range_is_against_what_was_shown_last_of_it() -> None:
     told = script()
     told.reads()

@@ -69,7 +69,7 @@ class ShownDiff:
         """Return line `n` of the new side, which has `total` lines."""
         if n in self._new:
             return self._new[n]
-        shift = self._shift(n)
+        shift = self.shift(n)
         text = self._old.get(n + shift)
         if text is None:
             # after a last newline there is an empty line, which no diff shows
@@ -78,7 +78,8 @@ class ShownDiff:
             raise MisledReader(f"line {n + shift} of the base was never shown", n)
         return text
 
-    def _shift(self, n: int) -> int:
+    def shift(self, n: int) -> int:
+        """Return how much greater the number of new line `n` was on the old side."""
         shift = 0
         for first, by in self._shifts:
             if first > n:

@@ -122,6 +122,11 @@ class Sheet:
             if reckoned not in (None, told):
                 self.taken.pop(told, None)
 
+    def shifts(self, last: int, now: int) -> None:
+        """Record that a diff ended with the old line `last`, which is line `now` of the new file: the lines behind moved."""
+        here = {n: text for n, text in self.taken.items() if n <= min(last, now)}
+        self.taken = here | {n + now - last: text for n, text in self.taken.items() if n > last}
+
     def edits(self, copies: tuple[LineCopy, ...], own: Mapping[int, str], grown: int | None) -> None:
         """Record an edit by the reader.
 

@@ -86,6 +86,9 @@ class Audit:
                 raise MisledReader("what it stands for says something else by now", n)
         if event.mode == "diff":
             sheet.taken = {}
+        kept = max(event.copies, key=lambda copy: copy.at, default=None)
+        if event.mode == "range_diff" and kept is not None and kept.at + kept.count - 1 == event.last:
+            sheet.shifts(kept.first + kept.count - 1, event.last)
         sheet.reads(seen, numbers_of(event.emitted or NO_LINES), _length(event), _expected_length(event, sheet))
 
     def _lines_of_answer(self, event: FileRead, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:

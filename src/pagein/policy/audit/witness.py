@@ -275,6 +275,7 @@ class _RequestPass:
             sheet.learns(seen, claim.total)
             if sheet.length is not None and last < claim.total:
                 reckoned = patch.length()
+            sheet.shifts(last + patch.shift(last + 1), last)
         else:
             rest = [n for n in range(1, sheet.end + 1) if n not in sheet.taken]
             if rest or patch.length() != claim.total:

@@ -233,13 +233,17 @@ NO_FILES: Final = WindowFiles()
 
 
 def unproven_calls(statements: Iterable[FileStatement]) -> frozenset[str]:
-    """Return the calls with answers that the statements about a file do not prove."""
+    """Return the calls with answers that the statements about a file do not prove.
+
+    Such an answer leaves the window with all the lines that it shows, so it proves nothing for later answers.
+    """
     seen, wrong = NOTHING, set[str]()
     for one in statements:
         if isinstance(one.event, FileRefresh):
             continue  # the texts are still in the window
         if isinstance(one.event, FileRead) and not proven(seen, one.event):
             wrong.add(one.call)
+            continue
         seen = with_event(seen, one.event)
     return frozenset(wrong)
 

@@ -138,6 +138,21 @@ def retold(view: View, lines: Spans, version: ContentHash) -> View:
     )
 
 
+def shifted(view: View, last: int, now: int | None) -> View:
+    """Return the view after a diff of lines up to the old line `last`, which has the number `now` in the new file; without
+    the lines behind where the new number is unknown.
+    """
+    if now == last:
+        return view
+    end = max((piece.last for piece in view), default=0)
+    behind = Spans.of((last + 1, end))
+    rest = cut(view, drop=behind)
+    if now is None:
+        return rest
+    moved = [piece.part(first, end).at(first + now - last, None) for piece, first, end in _parts(view, behind)]
+    return with_pieces(cut(rest, drop=Spans.of((now + 1, last))), moved)
+
+
 def cut(view: View, *, drop: Spans = NO_LINES) -> View:
     """Return the view without these lines."""
     if not drop:

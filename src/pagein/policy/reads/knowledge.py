@@ -267,9 +267,20 @@ def _view_after(view: View, event: FileRead, spans: Spans) -> View:
     if rule.anchors:
         return views.with_pieces(views.hidden(views.cut(view, drop=emitted), emitted, event.version), shown)
     told = [piece for copy in event.copies for piece in views.copy_pieces(view, copy, event.version)]
+    if event.mode == "range_diff":  # a reader moves the lines behind the diff, too
+        view = _shift_behind(view, event)
     known = views.with_pieces(views.view_of_text(event.version, spans, numbered=False), told)
     rest = views.with_pieces(view, known)
     return views.with_pieces(views.hidden(views.cut(rest, drop=emitted), emitted, event.version), shown)
+
+
+def _shift_behind(view: View, event: FileRead) -> View:
+    kept = max(event.copies, key=lambda copy: copy.at, default=None)
+    if (
+        kept is None or kept.at + kept.count - 1 != event.last
+    ):  # it ends with a change: the old lines are not in the event
+        return views.shifted(view, event.last, None)
+    return views.shifted(view, kept.first + kept.count - 1, event.last)
 
 
 def _apply_write(state: Knowledge, event: FileWrite) -> Knowledge:
