@@ -256,8 +256,7 @@ class SessionReads:
         text = answer[: placed.before] + shown.text
         # undo the saving of the answer
         more = max(0, byte_length(text) - byte_length(answer))
-        note = ReadNote(again, trace_of(text), placed.given, sent=more, before=placed.before)
-        self._log.note(note, at=self._now())
+        self._log.note(ReadNote(again, trace_of(text), placed.given, sent=more, before=placed.before), at=self._now())
         return text
 
     def _evidence(self) -> Evidence:
@@ -301,8 +300,7 @@ class SessionReads:
                 answer = text.encode("utf-8", "surrogatepass")
                 self._store(answer, ContentHash.of(answer))
             sizes = byte_length(asked.head + shown.text), byte_length(text)
-            note = ReadNote(event, trace_of(text), given, *sizes, before=len(asked.head))
-            self._log.note(note, at=self._now())
+            self._log.note(ReadNote(event, trace_of(text), given, *sizes, before=len(asked.head)), at=self._now())
         details = {"readcache": read_records.encode(event)}
         if shown.truncation is not None and event.mode in _SHOWS_TEXT:
             cut = shown.truncation.details

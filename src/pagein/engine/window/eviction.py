@@ -380,12 +380,10 @@ def _texts_to_restore(
     hand, economics = scene.state.hand, scene.residency.economics
     if not hand.restoring or hand.off:
         return [], []
-    is_free = economics is not None and is_cold(moment, economics)
-    epoch = planned.epoch
-    rewrites = epoch is not None and not epoch.uncached
+    epoch, is_free = planned.epoch, economics is not None and is_cold(moment, economics)
     overflows = epoch is not None and epoch.reason == overflow.FULL  # what leaves makes no room for what returns
-    is_full = overflows or _is_full(scene, moment, 0 if epoch is None else epoch.gain)
-    if is_full or not (rewrites or hand.epoch_now or is_free):
+    is_cheap = hand.epoch_now or is_free or (epoch is not None and not epoch.uncached)
+    if not is_cheap or overflows or _is_full(scene, moment, 0 if epoch is None else epoch.gain):
         return [], []
     back: list[_Restoration] = []
     problems: list[str] = []
