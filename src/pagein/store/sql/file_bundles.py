@@ -52,11 +52,13 @@ _ONE: Final = """SELECT hash, codec, base, packed FROM blob LEFT JOIN alone ON a
 class FileStep:
     """The next step of a run.
 
+    run: what the row of the newest run told: another process may begin a run before the step is taken
     contents: what to bundle, by the numbers of the blobs
     earlier: the bundle to dissolve before that
     damaged: numbers of blobs that cannot be read, and are left out from now on
     """
 
+    run: tuple[int, bool]
     contents: dict[int, bytes]
     earlier: int | None = None
     damaged: Sequence[int] = ()
@@ -80,11 +82,11 @@ def next_step(rows: Rows, load: Callable[[int], bytes], *, rest: bool) -> FileSt
 
     load: returns the content of a blob by number; raises DamagedBlob
     """
-    run, is_open = _newest_run(rows)
-    count, size, left = rows.execute(_WAITING, (run,)).fetchall()[0]
-    if is_open or left > 1:
-        return _step_of(rows, rows.execute(_LEFT, (run, _MOST)).fetchall(), load)
-    return FileStep({}) if count > 1 and size >= (_PACKED_REST if rest else _PACKED) else None
+    newest = _newest_run(rows)
+    count, size, left = rows.execute(_WAITING, newest[:1]).fetchall()[0]
+    if newest[1] or left > 1:
+        return _step_of(rows, newest, rows.execute(_LEFT, (newest[0], _MOST)).fetchall(), load)
+    return FileStep(newest, {}) if count > 1 and size >= (_PACKED_REST if rest else _PACKED) else None
 
 
 def take_step(rows: Rows, step: FileStep) -> int:
@@ -98,11 +100,12 @@ def take_step(rows: Rows, step: FileStep) -> int:
             members = "SELECT number FROM blob WHERE base = ?"
             rows.execute(f"DELETE FROM file_text WHERE number IN ({members})", (step.earlier,))  # noqa: S608 -- a constant
         return 1
-    run, is_open = _newest_run(rows)
-    if is_open:
+    if _newest_run(rows) != step.run:
+        return 1  # what is left of the newer run tells the next step
+    if step.run[1]:
         rows.execute("UPDATE layer SET version = ? WHERE name = ?", (_IS_WHOLE, _NEWEST))
         return 1
-    return len(step.damaged) or _begin_run(rows, run)
+    return len(step.damaged) or _begin_run(rows, step.run[0])
 
 
 def renumber_run(rows: Rows) -> None:
@@ -142,7 +145,7 @@ def _newest_run(rows: Rows) -> tuple[int, bool]:
     return (-1, False) if found is None else (int(found[0]), found[1] == _TAKES_OVER)
 
 
-def _step_of(rows: Rows, left: Sequence[Row], load: Callable[[int], bytes]) -> FileStep:
+def _step_of(rows: Rows, run: tuple[int, bool], left: Sequence[Row], load: Callable[[int], bytes]) -> FileStep:
     """Return the step with the first of the texts that are left of a run, given by their numbers and paths."""
     contents: dict[int, bytes] = {}
     damaged: list[int] = []
@@ -154,7 +157,7 @@ def _step_of(rows: Rows, left: Sequence[Row], load: Callable[[int], bytes]) -> F
             continue  # removed meanwhile
         name, codec, base, packed = found
         if packed is None:
-            return FileStep(contents, int(base), damaged)
+            return FileStep(run, contents, int(base), damaged)
         if of_path != path:
             path, before = of_path, (len(contents), size)
         try:
@@ -167,7 +170,7 @@ def _step_of(rows: Rows, left: Sequence[Row], load: Callable[[int], bytes]) -> F
             continue
         if size + len(content) > _SIZE and len(contents) > 1:
             fits = before[0] if before[0] > 1 else len(contents)
-            return FileStep(dict(list(contents.items())[:fits]), None, damaged)
+            return FileStep(run, dict(list(contents.items())[:fits]), None, damaged)
         contents[int(number)] = content
         size += len(content)
-    return FileStep(contents, None, damaged)
+    return FileStep(run, contents, None, damaged)
