@@ -160,6 +160,48 @@ def test_nothing_is_away_in_any_step_and_another_process_goes_on_with_a_run(
     assert (steps > 12, dissolved) == (True, True)
 
 
+def test_a_step_reads_no_more_where_its_run_is_larger(tmp_path: Path) -> None:
+    taken: list[float] = []
+    for files in (30, 120):
+        with closing(SqliteUpkeep(tmp_path / f"{files}.pagein")) as store:
+            with store.exclusive():
+                for file in range(files):
+                    for version in range(12):
+                        write(store, file, version)
+            ticks, steps = list[int](), list[int]()
+            with store._database.open_reader() as rows:
+                rows.set_progress_handler(lambda ticks=ticks: ticks.append(1), 100)  # type: ignore[misc]
+            moved = 1
+            while moved:
+                before = len(ticks)
+                moved = store.bundle_more(rest=True)
+                steps.append(len(ticks) - before)
+            assert len(steps) > files // 2
+            taken.append(sorted(steps)[len(steps) // 2])
+            assert sum(steps) < 3 * len(steps) * taken[0]  # the order, which is made once, included
+    assert taken[1] < 1.2 * taken[0]
+
+
+def test_a_run_of_an_earlier_pagein_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "one.pagein"
+    with closing(SqliteUpkeep(path)) as store:
+        for version in range(18):
+            for file in range(FILES):
+                write(store, file, version)
+        for _ in range(3):
+            assert store.bundle_more(rest=True)
+    with closing(sqlite3.connect(path)) as rows, rows:
+        assert rows.execute("SELECT count(*) FROM file_order").fetchone() > (FILES,)
+        rows.execute("DROP TABLE file_order")
+        rows.execute("DELETE FROM migration WHERE name = 'order of the texts of files'")
+    with closing(SqliteUpkeep(path)) as store:
+        pack(store)
+        with store._database.open_reader() as rows:
+            assert rows.execute("SELECT count(*) FROM alone").fetchone() == (0,)
+        assert {len(bundles_of(store, contents(store, file))) for file in range(FILES)} == {1}
+        assert_all_there(store, {file: list(range(18)) for file in range(FILES)})
+
+
 def test_the_arguments_of_edits_are_with_the_texts_of_the_file_and_others_are_not(store: Store) -> None:
     arguments = {}
     for version in range(6):
