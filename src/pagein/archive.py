@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pagein import wiring
 from pagein.engine.recall.named_objects import HOW_TO_FILL
-from pagein.errors import BadInput, StoreError
+from pagein.errors import BadInput, CallerError, StoreError
 from pagein.gateway.announced_store import default_folder, nearest_store, running_stores
 from pagein.memory.followed_place import is_followed
 from pagein.policy.privacy.exclusions import EXCLUDED
@@ -140,6 +140,27 @@ def _other_stores(own: Path) -> str:
     return (
         f"; stores of other folders are named with --store: {', '.join(map(str, there[:_MOST_NAMED]))}" if there else ""
     )
+
+
+@contextlib.contextmanager
+def open_own_stores() -> "Iterator[list[WholeStore]]":
+    """Open the stores of every folder of this user, of the running gateways, and the configured one, to look into them.
+
+    One that an older pagein wrote is left out: it would be migrated.
+    """
+    from pagein.store.sqlite.sqlite_database import is_outdated
+    from pagein.store.store_location import SUFFIX, default_path
+
+    places = {one.store for one in running_stores(default_folder())} | {load_config().store or ""}
+    places.update(map(str, default_path("").parent.glob(f"*{SUFFIX}")))
+    with contextlib.ExitStack() as opened:
+        stores = []
+        for place in sorted(places - {""}):
+            with contextlib.suppress(CallerError, StoreError):
+                if not is_outdated(Path(place)):
+                    kept = wiring.open_for_upkeep(place, looks=True)
+                    stores.append(opened.enter_context(contextlib.closing(kept)))
+        yield stores
 
 
 @contextlib.contextmanager

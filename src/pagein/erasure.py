@@ -33,6 +33,7 @@ from pagein.policy.privacy.erasure import SHORTEST, finder, forms_of, is_gone, r
 from pagein.policy.privacy.exclusions import words_of_block
 from pagein.ports import ForgettingStore
 from pagein.store.search.sqlite_index import SUFFIX, empty_sqlite_index
+from pagein.store.sqlite.sqlite_database import schema_texts
 from pagein.store.upkeep.collection import drop_unneeded
 
 TELLING: Final = 40
@@ -303,13 +304,20 @@ def _search(store: ForgettingStore, done: ErasureReport, file: Path | None, log:
     for where, data in _contents(store):
         if any(form in data for form in forms):
             done.left.append(f"{where} holds it still")
-    index = [] if file is None else [file.with_name(file.name + SUFFIX + side) for side in _SIDES]
-    files = [] if file is None else [file.with_name(file.name + side) for side in _SIDES]
-    for one in (*files, *index, *_logs(log)):
+    databases = [] if file is None else [file, file.with_name(file.name + SUFFIX)]
+    files = [(one.with_name(one.name + side), _schema_of(one)) for one in databases for side in _SIDES]
+    for one, own in (*files, *((one, frozenset[bytes]()) for one in _logs(log))):
         if one.is_file():
             done.searched.append(str(one))
-            if _holds(one, forms):
+            if _holds(one, forms, own):
                 done.left.append(f"{one.name} holds it still")
+
+
+def _schema_of(database: Path) -> frozenset[bytes]:
+    try:
+        return schema_texts(database) if database.is_file() else frozenset()
+    except sqlite3.Error:
+        return frozenset()  # rather name the schema as a place than miss one
 
 
 def _contents(store: ForgettingStore) -> Iterator[tuple[str, bytes]]:
@@ -324,13 +332,30 @@ def _contents(store: ForgettingStore) -> Iterator[tuple[str, bytes]]:
         yield f"version {version.sequence}", version.record.encode("utf-8", "surrogatepass")
 
 
-def _holds(file: Path, forms: Sequence[bytes]) -> bool:
+def _holds(file: Path, forms: Sequence[bytes], own: Collection[bytes]) -> bool:
+    """Return whether a file has one of the forms of a text, outside of its own texts."""
     longest = max(map(len, forms), default=1)
-    kept = b""
+    kept, place = b"", 0
     with file.open("rb") as opened:
         while chunk := opened.read(_CHUNK):
             kept += chunk
-            if any(form in kept for form in forms):
-                return True
+            for form in forms:
+                at = kept.find(form)
+                while at >= 0:
+                    if not _lies_within(opened.fileno(), place + at, form, own):
+                        return True
+                    at = kept.find(form, at + 1)
+            place += max(0, len(kept) - longest)
             kept = kept[-longest:]
+    return False
+
+
+def _lies_within(file: int, place: int, form: bytes, own: Collection[bytes]) -> bool:
+    """Return whether what stands at a place of a file is a part of one of its own texts."""
+    for text in own:
+        at = text.find(form)
+        while at >= 0:
+            if at <= place and os.pread(file, len(text), place - at) == text:
+                return True
+            at = text.find(form, at + 1)
     return False

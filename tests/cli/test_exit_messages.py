@@ -68,17 +68,55 @@ def test_a_reader_that_has_seen_enough_is_no_failure_to_tell_of(store: Path, ask
 def test_a_store_that_cannot_be_read_is_told_of_with_what_to_do(
     store: Path, tmp_path: Path, run: Run, command: str
 ) -> None:
-    damaged = tmp_path / "one.pagein"
+    ran = run(*command.split(), "--store", damage(store, tmp_path, "blob", "version", "object", "document"))
+    assert ran.status == 2
+    assert "pagein check --repair" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def damage(store: Path, folder: Path, *tables: str) -> Path:
+    """Copy a store, with these tables overwritten."""
+    damaged = folder / "one.pagein"
     data = bytearray(store.read_bytes())
-    for table in ("blob", "version", "object", "document"):
+    for table in tables:
         [(size,)] = asked_of(store, "PRAGMA page_size")
         [(root,)] = asked_of(store, "SELECT rootpage FROM sqlite_schema WHERE name = ?", table)
         data[(root - 1) * size : root * size] = bytes(size)
     damaged.write_bytes(data)
-    ran = run(*command.split(), "--store", damaged)
-    assert ran.status == 2
-    assert "pagein check --repair" in ran.err
-    assert "Traceback" not in ran.err
+    return damaged
+
+
+@pytest.mark.damages_store
+@pytest.mark.parametrize("table", ["life", "document"])
+def test_status_names_a_damaged_store_with_what_to_do_and_ends_as_other_commands_do(
+    store: Path, tmp_path: Path, run: Run, table: str
+) -> None:
+    damaged = damage(store, tmp_path, table)
+    if table == "document":  # read for the costs of the last days, after the state of the store
+        with sqlite3.connect(damaged) as writer:
+            writer.execute("UPDATE life SET touched = 1e10")
+    ran = run("status", "--store", damaged)
+    assert (ran.status, ran.err) == (2, "")
+    assert f"store     store {damaged}: " in ran.out
+    assert "pagein check --repair" in ran.out
+    told = run("status", "--json", "--store", damaged)
+    assert told.status == 2
+    assert "pagein check --repair" in json.loads(told.out)["store"]["problem"]
+
+
+@pytest.mark.parametrize("content", [b"", b"words of somebody " * 500])
+def test_status_refuses_the_file_of_somebody_else(tmp_path: Path, run: Run, content: bytes) -> None:
+    foreign = tmp_path / "notes.db"
+    foreign.write_bytes(content)
+    if not content:
+        with sqlite3.connect(foreign) as writer:
+            writer.execute("CREATE TABLE note (text)")
+    for ran in (run("status", "--store", foreign), run("status", "--json", "--store", foreign)):
+        assert ran.status == 2
+        assert str(foreign) in ran.out
+        assert "another path" in ran.out or "move the file away" in ran.out
+    missing = run("status", "--store", tmp_path / "none.pagein")
+    assert (missing.status, "there is no store" in missing.out) == (0, True)
 
 
 @pytest.mark.parametrize("command", ["check", "check --repair"])

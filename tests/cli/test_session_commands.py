@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,20 @@ def test_a_folder_of_another_system_leaves_room_for_the_title(tmp_path: Path, ru
     shown = run("sessions", "--store", str(tmp_path / "far.pagein")).stdout
     assert "Look at it" in shown
     assert "D:" not in shown
+
+
+def test_no_line_about_sessions_is_wider_than_a_narrow_terminal_without_need(run: Run, place: Path) -> None:
+    with closing(SqliteStore(place)) as store:
+        long = MadeSession(store, "9c41-long", TUESDAY + 9 * HOUR, title="Weigh all the parcels of a shop")
+        for _ in range(2):
+            long.thread("Weigh all the parcels of a shop").say("Weigh")
+    for command in (["sessions", "--sub-agents"], ["objects"], ["backlinks", "app.py"]):
+        assert max(map(len, run(*command, columns=40).stdout.splitlines())) <= 40
+    head, about, *threads, _, _, _ = run("chat", "9c41-long", columns=40).stdout.splitlines()
+    assert head == "claude-code 9c41-long  Weigh all the ..."
+    assert about.startswith("chat 0")  # an id is never cut
+    assert all(one.endswith(" Weigh all...") for one in threads)
+    assert "Weigh all the parcels of a shop" in run("chat", "9c41-long", columns=80).stdout.splitlines()[0]
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])

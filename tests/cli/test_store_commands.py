@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from pagein.cli import commands_store, commands_versions
-from pagein.errors import PageinError
+from pagein.errors import BadInput, PageinError
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.references import Reference
@@ -125,7 +125,28 @@ def test_a_session_is_named_by_its_beginning(run: Run, place: Path) -> None:
         store.write(Write(name, session, 5.0, writer=Writer(session=name)))
     store.close()
     assert [one["id"] for one in answer(run("objects", "--session", "fix-", "--json"))["objects"]] == [f"{FILE[:-1]}0"]
-    assert "several sessions: do-1, do-2" in str(run("objects", "--session", "do").exception)
+    assert {one["id"] for one in answer(run("search", "fix", "--session", "fix-", "--json"))["hits"]} == {
+        f"{FILE[:-1]}0"
+    }
+    for asked in (["objects"], ["search", "x"]):
+        assert "several sessions: do-1, do-2" in str(run(*asked, "--session", "do").exception)
+
+
+@pytest.mark.parametrize("asked", [["objects", "--type", "chat"], ["search", "nowhere"]])
+def test_an_unknown_session_is_told_and_a_known_one_without_a_match_is_not(
+    run: Run, place: Path, asked: list[str]
+) -> None:
+    with closing(SqliteStore(place)) as store:
+        session = Draft(id=f"{FILE[:-1]}0", type="session", metadata={"session_id": "known"})
+        store.write(Write("known", session, 5.0))
+        store.write(
+            Write("wrote", Draft(id="toolu_3", type="toolcall", content="y"), 6.0, writer=Writer(session="wrote"))
+        )
+    told = run(*asked, "--session", "nobody").exception
+    assert isinstance(told, BadInput)
+    assert "there is no session 'nobody' in this store; nearest are 'fix'" in str(told)
+    for there in ("known", "fix", "wrote"):  # with an object of its own, with an evicted result, with a version
+        assert run(*asked, "--session", there).exit_code == 0
 
 
 def test_a_type_that_the_store_has_no_object_of_is_told(run: Run) -> None:

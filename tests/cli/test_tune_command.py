@@ -1,11 +1,14 @@
 """`pagein tune` on made-up sessions, as a user runs it."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Ran, write_session
+
+from pagein import wiring
 
 Run = Callable[..., Ran]
 
@@ -64,6 +67,33 @@ def test_what_outvotes_the_advice_is_told(tmp_path: Path) -> None:
     told = load_config(tmp_path, environment={**none, "PAGEIN_KEEP_ALIVE": "0"})
     assert _outvoted(advice, told) == {"residency": str(tmp_path / "pagein.toml"), "keep_alive": "PAGEIN_KEEP_ALIVE"}
     assert _outvoted(Candidate("balanced", keep_alive=False, policy="some"), told) == {}
+
+
+def test_sessions_that_ran_behind_pagein_are_left_out_unless_they_are_named(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / ".pi" / "agent" / "sessions" / "--repo--"
+    files = [write_session(folder / f"session-{place}.jsonl", calls=6) for place in range(3)]
+    for place, file in enumerate(files):
+        os.utime(file, (1_790_000_000 + place, 1_790_000_000 + place))
+    run("remember", files[0], files[1])  # remembered is not journaled by a gateway
+    said = {"model": "claude-opus-4-6", "max_tokens": 9, "messages": [{"role": "user", "content": "tidy the parser"}]}
+    with wiring.open(tmp_path / "home" / ".local" / "share" / "pagein" / "stores" / "shop-1.pagein") as engine:
+        engine.prepare(json.dumps(said).encode(), "anthropic", at=1.0, hint="session-2")
+
+    ran = run("tune", "--jobs", "1", "--limit", "1", "--json")
+    assert json.loads(ran.out)["sessions"] == 1
+    assert "1 recording left out, of sessions that ran behind pagein" in ran.err
+    assert f"name it: pagein tune {files[2]}" in ran.err
+    assert json.loads(run("tune", "--jobs", "1", "--json").out)["sessions"] == 2
+    named = run("tune", *files, "--jobs", "1", "--json")
+    assert (json.loads(named.out)["sessions"], named.err) == (3, "")
+
+    offered = run("replay")
+    assert (offered.status, "session-1" in offered.err) == (2, True)
+    assert f"name it: pagein replay {files[2]}" in offered.err
+    assert offered.err.rstrip().endswith(f"for example: pagein replay {files[1]}")
+    for file in files[:2]:
+        file.unlink()
+    assert run("tune").err.startswith("pagein: 1 recording left out")
 
 
 def test_nothing_to_tune_by_names_the_remedy(run: Run, tmp_path: Path) -> None:

@@ -60,6 +60,16 @@ def asked(engine: Engine, steps: Sequence[Step], api: Api, count: int) -> Prepar
     return engine.prepare(body(steps[:count], api), api, at=10.0 * count, hint="one")
 
 
+def test_the_schema_of_the_store_is_no_place_where_a_word_is_left_and_all_else_is(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        assert asked(engine, [WORK, WORK], "anthropic", 2).failure is None
+    for word in ("reference_to", "UNIQUE(document", "places of paged-out", "SQLite format"):
+        assert forgot(tmp_path, word)["left"] == []
+    with closing(sqlite3.connect(tmp_path / "store.db")) as store, store:
+        store.execute("INSERT INTO layer(name, place, version) VALUES('another', 0, 'a reference_to it')")
+    assert forgot(tmp_path, "reference_to", status=1)["left"] == ["store.db holds it still"]
+
+
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("place", [TOLD, ASKED], ids=["result", "arguments"])
 @pytest.mark.parametrize("when", [2, 5], ids=["in the window", "paged out"])

@@ -8,8 +8,10 @@ import errno
 import re
 import signal
 import sys
+from _thread import interrupt_main
 from collections.abc import Callable
 from inspect import getdoc
+from threading import Timer
 from typing import Annotated, Final, NoReturn
 
 import typer
@@ -51,6 +53,7 @@ _UNREAD = 1
 _UNUSABLE = 2
 _INTERRUPTED = 130
 _SIGNALLED = 128
+_PAUSE: Final = 0.1
 # Maximum length of a file's name in an error message, characters.
 _LONGEST_NAME = 200
 
@@ -89,6 +92,20 @@ def main() -> NoReturn:
     """Run a command and convert an error to an exit status. The entry point."""
     open_streams()
     _heed_signals()
+    try:
+        _run_to_its_end()
+    except KeyboardInterrupt:  # once more, while the first was told
+        sys.exit(_INTERRUPTED)
+    except Exception as error:
+        if _is_of_interrupt(error):
+            sys.exit(_INTERRUPTED)
+        raise
+    finally:
+        if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own end would print where it was interrupted
+
+
+def _run_to_its_end() -> NoReturn:
     try:
         _run()
     except PageinError as error:
@@ -134,10 +151,30 @@ def _remedy(error: PageinError) -> str:
 
 
 def _heed_signals() -> None:
-    """Clean up after a terminating signal as at a normal end."""
+    """Clean up after a terminating signal or Ctrl-C as at a normal end."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.unraisablehook = _interrupt_again
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
+
+
+def _is_of_interrupt(error: BaseException | None) -> bool:
+    """Return whether an error is a Ctrl-C in another form: Python wraps what it meets while it makes a class."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
+    """Repeat a Ctrl-C that came where Python can raise nothing, such as in a finalizer. It would be printed, and not heeded."""
+    if lost.exc_type is KeyboardInterrupt:
+        again = Timer(_PAUSE, interrupt_main)  # after this function, in which it would be lost once more
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _end(number: int, _frame: object) -> NoReturn:

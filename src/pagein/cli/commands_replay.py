@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from pagein.cli.own_recordings import leave_out_journaled
 from pagein.cli.standard_streams import catch_full_disk, console
 from pagein.errors import BadInput, BadSetting
 from pagein.policy.eviction.preset_figures import PRESET_FIGURES
@@ -284,6 +285,8 @@ def _own_sessions() -> list[Path]:
         raise BadInput(
             f"no recorded session of {AGENTS} was found on this machine; name a file or a folder: pagein replay FILE"
         )
+    kept = frozenset(leave_out_journaled([one.path for one in found], _OFFERED, "replay"))
+    found = [one for one in found if one.path in kept]
     show_candidates(console(error=True), found, _OFFERED)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise BadInput(f"name the sessions to replay, for example: pagein replay {shlex.quote(str(found[0].path))}")

@@ -1,7 +1,7 @@
 """The command `status`, for gateway, store, sessions and savings. Registered by `cli`.
 
-Exit status as in `cli`: a missing gateway or store is reported, and is no failure. Heavy imports are inside the
-command, as in `cli`.
+Exit status as in `cli`: a missing gateway or store is reported, and is no failure; a store that cannot be used is one.
+Heavy imports are inside the command, as in `cli`.
 """
 
 import json
@@ -15,6 +15,7 @@ import typer
 from pagein.cli.archive_access import GivenWorkspace
 from pagein.cli.options import AsJson, NearestGatewayUrl, Store
 from pagein.cli.stored_costs import calls_since, costs_of
+from pagein.errors import BadInput, PageinError, StoreError
 
 if TYPE_CHECKING:
     from pagein.gateway.setup.inquiry import GatewayInquiry
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 By: TypeAlias = Literal["session", "agent", "project", "model", "day"]
 
 _SHOWN = 10
+_UNUSABLE = 2
 _NO_STORE: Final = "none yet, so there is nothing to count; pagein run AGENT makes it with the first call"
 
 
@@ -65,18 +67,23 @@ def status(
     if by is not None:
         _show_totals(asked, folder, by, since, as_json=as_json)
         return
-    now = Status(gateway=_gateway(url, workspace or Path()), store=_store(asked, folder))
-    if not now["store"]["problem"]:
-        now["costs"] = costs_of(asked, folder)
-    if recalls and not now["store"]["problem"]:
-        now["recalls"] = _recalls(asked, folder)
+    found, is_usable = _store(asked, folder)
+    now = Status(gateway=_gateway(url, workspace or Path()), store=found)
+    if not found["problem"]:
+        try:
+            now["costs"] = costs_of(asked, folder)
+            if recalls:
+                now["recalls"] = _recalls(asked, folder)
+        except StoreError as problem:  # damaged where nothing was read before
+            found["problem"], is_usable = _told(problem, found["where"]), False
     sys.stdout.write(json.dumps(now) + "\n" if as_json else status_lines(now, _SHOWN) + "\n")
+    if not is_usable:
+        raise typer.Exit(_UNUSABLE)
 
 
 def _place(store: str | None, workspace: Path | None) -> tuple[str | None, Path]:
     """Return the name and the folder of the store that is meant: without a name, that of the running gateway, as for `sessions`."""
     from pagein.archive import find_store
-    from pagein.errors import BadInput
 
     try:
         found = find_store(store, workspace)
@@ -142,10 +149,10 @@ def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
     )
 
 
-def _store(store: str | None, workspace: Path) -> "StoreStatus":
+def _store(store: str | None, workspace: Path) -> "tuple[StoreStatus, bool]":
+    """Return the status of the store, and whether it can be used or made."""
     from pagein import wiring
     from pagein.archive import file_sizes
-    from pagein.errors import BadInput, StoreError
     from pagein.retention import announcement
     from pagein.ui.status import StoreStatus
 
@@ -159,11 +166,11 @@ def _store(store: str | None, workspace: Path) -> "StoreStatus":
             sessions = [one for one in kept.sessions() if not one.is_own]
             leaving = announcement(kept).sessions
     except (BadInput, StoreError) as problem:
-        if store is None and file is not None and not file.exists():
-            return {**found, "problem": f"{_NO_STORE} ({where})"}
-        return {**found, "problem": str(problem)}
+        is_missing = file is not None and not file.exists()
+        told = f"{_NO_STORE} ({where})" if is_missing and store is None else _told(problem, where)
+        return {**found, "problem": told}, is_missing
     size, index_size = (None, None) if file is None else file_sizes(file)
-    return {
+    status: StoreStatus = {
         **found,
         "bytes": size,
         "index_bytes": index_size,
@@ -173,6 +180,16 @@ def _store(store: str | None, workspace: Path) -> "StoreStatus":
         "leaving": len(leaving),
         "leaves": min(leaving.values(), default=None),
     }
+    return status, True
+
+
+def _told(problem: PageinError, where: str) -> str:
+    """Return the problem of a store in words, with its whole path and the remedy."""
+    from pagein import wiring
+
+    told = str(problem) if where in str(problem) else str(problem).replace(Path(where).name, where, 1)
+    remedy = wiring.remedy_of(problem) if isinstance(problem, StoreError) else ""
+    return f"{told}; {remedy}" if remedy else told
 
 
 def _show_totals(store: str | None, workspace: Path, by: By, since: str, *, as_json: bool) -> None:

@@ -229,7 +229,12 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
 
     def work(archive: "Archive") -> None:
         meant = partial(commands.id_named, archive.objects, paths=file_paths)
-        named = replace(asked, chat=None if chat is None else meant(chat), ids=frozenset(map(meant, within or ())))
+        named = replace(
+            asked,
+            session=None if session is None else commands.session_named(archive.objects, session),
+            chat=None if chat is None else meant(chat),
+            ids=frozenset(map(meant, within or ())),
+        )
         answer = commands.search(archive.search, named)
         if not as_json:
             _tell_missing_types(archive, types, answer["hits"])

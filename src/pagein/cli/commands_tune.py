@@ -13,6 +13,7 @@ import typer
 
 from pagein.cli.archive_access import moment
 from pagein.cli.options import AsJson
+from pagein.cli.own_recordings import leave_out_journaled
 from pagein.cli.standard_streams import catch_full_disk, console
 from pagein.errors import BadInput, BadSetting
 
@@ -145,7 +146,7 @@ def _notes(config: "Config", outvoted: Mapping[str, str]) -> list[str]:
 
 
 def _own_files(limit: int, since: str | None) -> list[Path]:
-    """Return the newest files with sessions on this machine. Raises BadInput if there are none."""
+    """Return the newest files with sessions on this machine that ran without pagein. Raises BadInput if there are none."""
     from pagein.replay.readers import AGENTS, discover
 
     oldest = moment(since) or 0.0
@@ -157,7 +158,7 @@ def _own_files(limit: int, since: str | None) -> list[Path]:
             f"no recorded session of {AGENTS} was found on this machine"
             f"{'' if since is None else f' since {since}'}; name a file or a folder: pagein tune FILE"
         )
-    return list(found)[:limit]
+    return leave_out_journaled(list(found), limit, "tune")[:limit]
 
 
 def _replay(paths: tuple[Path, ...], prices: str, tried: "tuple[Candidate, ...]", jobs: int) -> "Bill":

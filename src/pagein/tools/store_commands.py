@@ -27,12 +27,13 @@ from pagein.model.object_types import TYPES
 from pagein.model.objects import ObjectId
 from pagein.model.references import Reference, reference_to_fields
 from pagein.model.search_query import Hit, Results, Search
+from pagein.model.store_inventory import session_name
 from pagein.model.values import Fields, Value
 from pagein.model.version_hash import metadata_view
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.policy.recall.path_filter import path_matches
-from pagein.ports import BlobStore, ObjectStore
+from pagein.ports import BlobStore, ObjectStore, WholeStore
 
 Answer: TypeAlias = dict[str, Any]
 _PAGE: Final = 200
@@ -43,18 +44,18 @@ class NamedStore(ObjectStore, BlobStore, Protocol):
     """A store with versioned and evicted objects."""
 
 
-def objects(store: ObjectStore, query: Query, path: str | None = None, session: str | None = None) -> Answer:
+def objects(store: WholeStore, query: Query, path: str | None = None, session: str | None = None) -> Answer:
     """Return the newest versions of the matching objects, the latest by time first, without reading content.
 
     Old sessions may be taken in after new ones, so this is not the order of the store.
 
     path: as in a search
-    session: the name of the session that wrote them; a unique beginning is enough
+    session: the session that wrote them, as for `session_named`
 
     Shape: `{"objects": [...], "next": sequence or null}`.
     """
     if session is not None:
-        query = replace(query, where={**query.where, "session": _session_named(store, session)})
+        query = replace(query, where={**query.where, "session": session_named(store, session)})
     limit = query.limit or _PAGE
     each = objects_by_time(store, query, limit + 1 if path is None else _PAGE)
     found = list(islice((one for one in each if path is None or _lies_at(one, path)), limit + 1))
@@ -65,12 +66,16 @@ def objects(store: ObjectStore, query: Query, path: str | None = None, session: 
     }
 
 
-def _session_named(store: ObjectStore, beginning: str) -> str:
-    """Return the name of a session, without its sub-agents; what was given, if no session has such a name. Raises BadInput for several."""
-    found = store.objects(Query(types=SESSIONS, under=("session_id", beginning), limit=_PAGE))
+def session_named(store: WholeStore, beginning: str) -> str:
+    """Return the name of a session, without its sub-agents. Raises BadInput for several, and for none with what is there."""
+    found = store.objects(Query(types=SESSIONS, under=("session_id", beginning), deleted=None))
     names = sorted({str(one.metadata.get("session_id")) for one in found})
-    if beginning in names or not names:
+    if beginning in names:
         return beginning
+    if not names:  # a store may hold versions, a journal or results of a session without an object for it
+        if store.objects(Query(where={"session": beginning}, deleted=None, limit=1)):
+            return beginning
+        return session_name(beginning, {one.name for one in store.sessions()})
     if any(not name.startswith(f"{names[0]}/") for name in names[1:]):
         raise BadInput(f"{beginning!r} is the beginning of several sessions: {', '.join(names[:_NAMED])}")
     return names[0]

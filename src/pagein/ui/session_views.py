@@ -13,6 +13,7 @@ from pagein.ui.version_views import terminal_text
 
 Answer = Mapping[str, Any]
 _TITLE: Final = 80
+_SHORTEST_TITLE: Final = 12
 _FOLDER: Final = 20
 _SESSIONS: Final = (
     RowColumn("session"), RowColumn("agent", 2), RowColumn("last active (UTC)", 1), RowColumn("turns", 3, "right"),
@@ -64,15 +65,21 @@ def _models(names: Sequence[str]) -> str:
 def show_chat_head(console: Console, answer: Answer) -> None:
     """Print a chat's metadata, and the other conversations of the session."""
     name = session_label(answer["agent"], answer["session"] or None)
-    console.print(Text(plain(f"{name}  {short(answer['title'], _TITLE)}"), style="bold"), soft_wrap=True)
+    console.print(Text(_titled(console, f"{name}  ", answer["title"]), style="bold"), soft_wrap=True)
     about = f"chat {answer['id']}@{answer['version']}, {plural(answer['turn_count'], 'turn')}, {when(answer['at'])} UTC"
     console.print(Text(plain(about), style="dim"), soft_wrap=True)
     if len(answer["threads"]) > 1:
         for one in answer["threads"]:
             shown = "  (shown)" if one["thread"] == answer["thread"] else ""
             sizes = f"{plural(one['turns'], 'turn')}, {plural(one['steps'], 'step')}"
-            line = f"--thread {one['thread']}: {sizes}, {short(one['title'], _TITLE)}{shown}"
-            console.print(Text(plain(line), style="dim"), soft_wrap=True)
+            line = _titled(console, f"--thread {one['thread']}: {sizes}{shown}, ", one["title"])
+            console.print(Text(line, style="dim"), soft_wrap=True)
+
+
+def _titled(console: Console, before: str, title: str) -> str:
+    """Return a line that ends with a title, which is cut at the width of the terminal, but not to less than some words."""
+    room = console.width - len(plain(before))
+    return plain(before + short(title, max(_SHORTEST_TITLE, min(_TITLE, room))))
 
 
 def show_thread(console: Console, answer: Answer) -> None:

@@ -19,6 +19,7 @@ from pagein.model.references import Reference
 from pagein.model.versions import Draft, Version
 from pagein.store.sql import sql_blobs
 from pagein.store.sql.bundle_sources import BundleSource
+from pagein.store.sql.file_bundles import FileStep, take_step
 from pagein.store.sql.packed_bytes import BUNDLE, MEMBER
 from pagein.store.sql.pinned_texts import ShortContents
 from pagein.store.sql.sql_bundles import BlobBundle, bundle_of, load_bundle, put_bundle
@@ -159,6 +160,48 @@ def test_nothing_is_away_in_any_step_and_another_process_goes_on_with_a_run(
     assert (steps > 12, dissolved) == (True, True)
 
 
+def test_a_step_reads_no_more_where_its_run_is_larger(tmp_path: Path) -> None:
+    taken: list[float] = []
+    for files in (30, 120):
+        with closing(SqliteUpkeep(tmp_path / f"{files}.pagein")) as store:
+            with store.exclusive():
+                for file in range(files):
+                    for version in range(12):
+                        write(store, file, version)
+            ticks, steps = list[int](), list[int]()
+            with store._database.open_reader() as rows:
+                rows.set_progress_handler(lambda ticks=ticks: ticks.append(1), 100)  # type: ignore[misc]
+            moved = 1
+            while moved:
+                before = len(ticks)
+                moved = store.bundle_more(rest=True)
+                steps.append(len(ticks) - before)
+            assert len(steps) > files // 2
+            taken.append(sorted(steps)[len(steps) // 2])
+            assert sum(steps) < 3 * len(steps) * taken[0]  # the order, which is made once, included
+    assert taken[1] < 1.2 * taken[0]
+
+
+def test_a_run_of_an_earlier_pagein_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "one.pagein"
+    with closing(SqliteUpkeep(path)) as store:
+        for version in range(18):
+            for file in range(FILES):
+                write(store, file, version)
+        for _ in range(3):
+            assert store.bundle_more(rest=True)
+    with closing(sqlite3.connect(path)) as rows, rows:
+        assert rows.execute("SELECT count(*) FROM file_order").fetchone() > (FILES,)
+        rows.execute("DROP TABLE file_order")
+        rows.execute("DELETE FROM migration WHERE name = 'order of the texts of files'")
+    with closing(SqliteUpkeep(path)) as store:
+        pack(store)
+        with store._database.open_reader() as rows:
+            assert rows.execute("SELECT count(*) FROM alone").fetchone() == (0,)
+        assert {len(bundles_of(store, contents(store, file))) for file in range(FILES)} == {1}
+        assert_all_there(store, {file: list(range(18)) for file in range(FILES)})
+
+
 def test_the_arguments_of_edits_are_with_the_texts_of_the_file_and_others_are_not(store: Store) -> None:
     arguments = {}
     for version in range(6):
@@ -246,6 +289,33 @@ def test_a_run_ends_where_its_bundle_gets_the_number_of_a_dissolved_one(
     assert len(written) == 7 * FILES
     assert {len(bundles_of(store, contents(store, file))) for file in range(FILES)} == {1}
     assert_all_there(store, {file: list(range(12)) for file in range(FILES)})
+
+
+def test_a_run_that_another_process_begins_between_two_halves_of_a_step_is_not_ended(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in range(6):
+        for file in (1, 4, 7, 10, 2, 5, 8, 11):
+            write(store, file, version)
+    pack(store)
+    for version in range(25):  # the first by path: they fill a bundle, and one more text waits alone
+        write(store, 0, version)
+    write(store, 3, 0)
+    begun: list[int] = []
+
+    def take_late(rows: Rows, step: FileStep) -> int:
+        if not begun:  # the other process had computed the same step
+            begun.append(take_step(rows, step))
+        return take_step(rows, step)
+
+    monkeypatch.setattr("pagein.store.sql.sql_blobs.take_step", take_late)
+    pack(store)
+    assert begun == [26]
+    with store._database.open_reader() as rows:
+        left = (
+            "SELECT count(*) FROM file_text JOIN blob ON blob.number = file_text.number WHERE codec = ? AND base <= run"
+        )
+        assert rows.execute(left, (MEMBER,)).fetchone() == (0,)
 
 
 def test_a_damaged_text_stays_where_it_is_and_holds_no_other_up(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pagein.store.sql.sqlite_schema import (
     CONTENT_INDEX,
     DROPPED_INDEX,
     FEW_TIMES,
+    FILE_ORDER_TABLE,
     FILE_TEXT_TABLE,
     FORGETTING_TABLES,
     JOINED_PAIRS,
@@ -202,4 +203,5 @@ STEPS: Final[Steps] = (
     ("times of later versions", FEW_TIMES),
     ("anchors of forgotten texts", ()),
     ("texts of files", (dialect(FILE_TEXT_TABLE),)),
+    ("order of the texts of files", (dialect(FILE_ORDER_TABLE),)),
 )

@@ -7,12 +7,13 @@ Rules of this file
 2. A run takes over each earlier run that has at most twice as many blobs as what is newer. So the texts of a file are in few runs, and a blob
    is seldom bundled again: both grow with the logarithm of the number of blobs.
 3. A run goes on in short steps. What is left to do follows from the rows alone: the blobs of the newest run that wait, or are in a bundle from before
-   it. The number of a run is the largest number that a blob had when it began. Where the last blobs are deleted, further ones get their numbers
+   it. Their order is made once, in the table `file_order`, of which a step takes the first rows; at the end it is made again of what is left
+   after all. The number of a run is the largest number that a blob had when it began. Where the last blobs are deleted, further ones get their numbers
    again: the run is renumbered, so that its bundles are not taken for earlier ones.
 4. A blob that was in another bundle before a file needed it stays there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +22,7 @@ from pagein.model.names import ContentHash
 from pagein.store.sql.packed_bytes import MEMBER, unpack
 from pagein.store.sql.pinned_texts import ShortContents
 from pagein.store.sql.sql_bundles import BlobBundle, bundle_of, dissolve_bundle
-from pagein.store.sql.sql_rows import Row, Rows
+from pagein.store.sql.sql_rows import Rows
 
 _PACKED: Final = 1 << 20
 """Stored bytes of waiting texts that make a run."""
@@ -29,7 +30,8 @@ _PACKED_REST: Final = 1 << 16
 """The same if no more follow soon."""
 _SIZE: Final = 1 << 21
 """Bytes of the contents of a bundle: half of those of another, as a history is read for the sake of one file."""
-_MOST: Final = 4096
+_AT_ONCE: Final = 256
+_BEGIN: Final = -1
 _NEWEST: Final = "store.files"
 """Name of the row of `layer` with the number of the newest run. version: whether an earlier run may be left in it"""
 _TAKES_OVER, _IS_WHOLE = "open", "done"
@@ -38,12 +40,17 @@ _NOTE: Final = """INSERT INTO file_text(number, document, run) SELECT alone.numb
 _WAITING: Final = """SELECT count(*), coalesce(sum(size), 0), coalesce(sum(CASE WHEN run = ? THEN 1 ELSE 0 END), 0)
   FROM alone CROSS JOIN file_text WHERE file_text.number = alone.number"""
 _EARLIER: Final = f"codec = {MEMBER} AND base <= run"
-# the paths in one go: a query for each text would read all paths again
-_LEFT: Final = f"""SELECT blob.number, places.path FROM file_text JOIN blob ON blob.number = file_text.number
-  LEFT JOIN alone ON alone.number = blob.number
+_ORDER: Final = f"""INSERT INTO file_order(place, number, document, run)
+  SELECT row_number() OVER (ORDER BY path, file_text.document, blob.number), blob.number, file_text.document, run
+  FROM file_text JOIN blob ON blob.number = file_text.number LEFT JOIN alone ON alone.number = blob.number
   LEFT JOIN (SELECT document, min(value) AS path FROM lookup_text WHERE name IN ('path', 'last_path') GROUP BY document) AS places
     ON places.document = file_text.document
-  WHERE run = ? AND (alone.number IS NOT NULL OR ({_EARLIER})) ORDER BY places.path, blob.number LIMIT ?"""  # noqa: S608 -- constants
+  WHERE run = ? AND (alone.number IS NOT NULL OR ({_EARLIER}))"""  # noqa: S608 -- constants
+_COUNTED: Final = (
+    "SELECT count(*), count(alone.number) FROM file_order LEFT JOIN alone ON alone.number = file_order.number"
+)
+_FIRST: Final = """SELECT place, file_order.number, file_order.document FROM file_order JOIN file_text ON file_text.number = file_order.number
+  WHERE file_text.run = ? AND place > ? ORDER BY place LIMIT ?"""
 _ONE: Final = """SELECT hash, codec, base, packed FROM blob LEFT JOIN alone ON alone.number = blob.number
   WHERE blob.number = ?"""
 
@@ -52,11 +59,15 @@ _ONE: Final = """SELECT hash, codec, base, packed FROM blob LEFT JOIN alone ON a
 class FileStep:
     """The next step of a run.
 
+    run: what the row of the newest run told: another process may begin a run before the step is taken
+    until: the last place in the order that the step is done with; 0 if the order is to be made, -1 if a run begins
     contents: what to bundle, by the numbers of the blobs
     earlier: the bundle to dissolve before that
     damaged: numbers of blobs that cannot be read, and are left out from now on
     """
 
+    run: tuple[int, bool]
+    until: int
     contents: dict[int, bytes]
     earlier: int | None = None
     damaged: Sequence[int] = ()
@@ -80,11 +91,18 @@ def next_step(rows: Rows, load: Callable[[int], bytes], *, rest: bool) -> FileSt
 
     load: returns the content of a blob by number; raises DamagedBlob
     """
-    run, is_open = _newest_run(rows)
-    count, size, left = rows.execute(_WAITING, (run,)).fetchall()[0]
-    if is_open or left > 1:
-        return _step_of(rows, rows.execute(_LEFT, (run, _MOST)).fetchall(), load)
-    return FileStep({}) if count > 1 and size >= (_PACKED_REST if rest else _PACKED) else None
+    newest = _newest_run(rows)
+    if has_order(rows):
+        return _step_of(rows, newest, load)
+    count, size, left = rows.execute(_WAITING, newest[:1]).fetchall()[0]
+    if newest[1] or left > 1:
+        return FileStep(newest, 0, {})
+    return FileStep(newest, _BEGIN, {}) if count > 1 and size >= (_PACKED_REST if rest else _PACKED) else None
+
+
+def has_order(rows: Rows) -> bool:
+    """Return whether a run goes on whose order is known. Then its next step reads a few rows."""
+    return rows.execute("SELECT 1 FROM file_order LIMIT 1").fetchone() is not None
 
 
 def take_step(rows: Rows, step: FileStep) -> int:
@@ -98,11 +116,31 @@ def take_step(rows: Rows, step: FileStep) -> int:
             members = "SELECT number FROM blob WHERE base = ?"
             rows.execute(f"DELETE FROM file_text WHERE number IN ({members})", (step.earlier,))  # noqa: S608 -- a constant
         return 1
-    run, is_open = _newest_run(rows)
-    if is_open:
+    if _newest_run(rows) != step.run:
+        return 1  # what is left of the newer run tells the next step
+    if step.until == _BEGIN:
+        return _begin_run(rows, step.run[0])
+    if step.until:
+        pass_over(rows, step)
+    elif not _make_order(rows, step.run[0]):
         rows.execute("UPDATE layer SET version = ? WHERE name = ?", (_IS_WHOLE, _NEWEST))
-        return 1
-    return len(step.damaged) or _begin_run(rows, run)
+    return 1
+
+
+def pass_over(rows: Rows, step: FileStep) -> None:
+    """Take what a step is done with out of the order, unless it is the order of a newer run."""
+    rows.execute("DELETE FROM file_order WHERE run = ? AND place <= ?", (step.run[0], step.until))
+
+
+def _make_order(rows: Rows, run: int) -> bool:
+    """Put in order what is left of a run. Return whether there is more than a single text, which waits for others."""
+    rows.execute("DELETE FROM file_order")
+    rows.execute(_ORDER, (run,))
+    ((count, alone),) = rows.execute(_COUNTED).fetchall()
+    if count > 1 or count > alone:
+        return True
+    rows.execute("DELETE FROM file_order")
+    return False
 
 
 def renumber_run(rows: Rows) -> None:
@@ -111,6 +149,7 @@ def renumber_run(rows: Rows) -> None:
     ((last,),) = rows.execute("SELECT max(number) FROM blob").fetchall()
     if last < run:
         rows.execute("UPDATE file_text SET run = ? WHERE run = ?", (last, run))
+        rows.execute("UPDATE file_order SET run = ? WHERE run = ?", (last, run))
         rows.execute("UPDATE layer SET place = ? WHERE name = ?", (last, _NEWEST))
 
 
@@ -133,6 +172,7 @@ def _begin_run(rows: Rows, newest: int) -> int:
            ON CONFLICT(name) DO UPDATE SET place = excluded.place, version = excluded.version""",
         (_NEWEST, run, _TAKES_OVER if newer > waiting else _IS_WHOLE),
     )
+    _make_order(rows, run)
     return int(waiting)
 
 
@@ -142,32 +182,41 @@ def _newest_run(rows: Rows) -> tuple[int, bool]:
     return (-1, False) if found is None else (int(found[0]), found[1] == _TAKES_OVER)
 
 
-def _step_of(rows: Rows, left: Sequence[Row], load: Callable[[int], bytes]) -> FileStep:
-    """Return the step with the first of the texts that are left of a run, given by their numbers and paths."""
+def _step_of(rows: Rows, run: tuple[int, bool], load: Callable[[int], bytes]) -> FileStep:
+    """Return the step with the first of the texts that are left of a run."""
     contents: dict[int, bytes] = {}
+    places: list[int] = []
     damaged: list[int] = []
-    path, size = None, 0
-    before = 0, 0  # number and bytes of the texts of earlier paths
-    for number, of_path in left:
-        found = rows.execute(_ONE, (number,)).fetchone()
-        if found is None:
-            continue  # removed meanwhile
-        name, codec, base, packed = found
+    file = before = size = until = 0  # before: number of the texts of earlier files
+    for place, number, of_file in _in_order(rows, run[0]):
+        name, codec, base, packed = rows.execute(_ONE, (number,)).fetchone() or (b"", None, None, None)
+        if packed is None and codec == MEMBER and base <= run[0]:
+            return FileStep(run, until, contents, int(base), damaged)
+        until = place
         if packed is None:
-            return FileStep(contents, int(base), damaged)
-        if of_path != path:
-            path, before = of_path, (len(contents), size)
+            continue  # removed or bundled meanwhile
+        if of_file != file:
+            file, before = of_file, len(contents)
         try:
             below = None if base is None else contents.get(int(base)) or load(int(base))
             content = unpack(codec, bytes(packed), below)
         except DamagedBlob:
             content = b""
         if ContentHash.of(content).hex != bytes(name).hex():
-            damaged.append(int(number))
+            damaged.append(number)
             continue
         if size + len(content) > _SIZE and len(contents) > 1:
-            fits = before[0] if before[0] > 1 else len(contents)
-            return FileStep(dict(list(contents.items())[:fits]), None, damaged)
-        contents[int(number)] = content
+            fits = before if before > 1 else len(contents)
+            return FileStep(run, places[fits - 1], dict(list(contents.items())[:fits]), None, damaged)
+        contents[number] = content
+        places.append(place)
         size += len(content)
-    return FileStep(contents, None, damaged)
+    return FileStep(run, until, contents, None, damaged)
+
+
+def _in_order(rows: Rows, run: int) -> Iterator[tuple[int, int, int]]:
+    """Yield places, numbers and files in the order of a run."""
+    last = 0
+    while found := rows.execute(_FIRST, (run, last, _AT_ONCE)).fetchall():
+        yield from ((int(place), int(number), int(file)) for place, number, file in found)
+        last = int(found[-1][0])

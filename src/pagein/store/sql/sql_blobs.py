@@ -21,7 +21,7 @@ from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erased_texts import ErasedTexts
 from pagein.store.sql.blob_batches import load_blobs
 from pagein.store.sql.bundle_sources import likely_sources
-from pagein.store.sql.file_bundles import next_step, note_file_text, renumber_run, take_step
+from pagein.store.sql.file_bundles import has_order, next_step, note_file_text, pass_over, renumber_run, take_step
 from pagein.store.sql.packed_bytes import (
     BUNDLE,
     DIFFERENCE,
@@ -122,7 +122,8 @@ class SqlBlobs:
 
     def bundle_more(self, *, rest: bool = False) -> int:
         with self._database.open_reader() as rows:
-            contents = waiting_contents(rows, lambda number: _load_number(rows, number), rest=rest)
+            goes_on = has_order(rows)  # before others, for which each step would pass over all that waits for the run
+            contents = {} if goes_on else waiting_contents(rows, lambda number: _load_number(rows, number), rest=rest)
             shorts, sources = (shorten_contents(rows, contents), likely_sources(rows)) if contents else (None, ())
         if shorts is None:
             return self._bundle_files(rest=rest)
@@ -142,6 +143,7 @@ class SqlBlobs:
                 return free_older(rows)
             if bundle is None:
                 return take_step(rows, step)
+            pass_over(rows, step)
             renumber_run(rows)
             return put_bundle(rows, bundle)
 

@@ -98,6 +98,9 @@ size: length of these bytes. With it, no other table has rows of this shape, so 
 FILE_TEXT_TABLE: Final = """CREATE TABLE IF NOT EXISTS file_text(
          number INTEGER PRIMARY KEY, document INTEGER NOT NULL, run INTEGER NOT NULL)"""
 """The numbers of the blobs that the histories of files need (`file_bundles.py`). document: the file. run: 0 for none yet"""
+FILE_ORDER_TABLE: Final = """CREATE TABLE IF NOT EXISTS file_order(
+         place INTEGER PRIMARY KEY, number INTEGER NOT NULL, document INTEGER NOT NULL, run INTEGER NOT NULL)"""
+"""What is left of the newest run of file bundles, in order."""
 UNSEALED: Final = (
     "CREATE TABLE unsealed(number INTEGER PRIMARY KEY)",
     "INSERT INTO unsealed(number) SELECT number FROM blob WHERE codec IN (2, 5)",
@@ -309,6 +312,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("anchors of forgotten texts", ()),
     # Blame unpacked ten bundles for a file with many versions.
     ("texts of files", (FILE_TEXT_TABLE,)),
+    # Each step of a run put all its texts in order again.
+    ("order of the texts of files", (FILE_ORDER_TABLE,)),
 )
 
 

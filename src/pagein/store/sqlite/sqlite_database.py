@@ -213,6 +213,15 @@ class SqliteDatabase:
         return _PATIENCE if self._patience is None else self._patience
 
 
+def schema_texts(path: Path) -> frozenset[bytes]:
+    """Return what a file has of its own schema, as it stands in the file: nobody stored it. Raises sqlite3.Error."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        made = connection.execute("SELECT type || name || tbl_name FROM sqlite_schema").fetchall()
+        made += connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+        made += connection.execute("SELECT name FROM migration").fetchall()
+    return frozenset((_MAGIC, *(text.encode() for (text,) in made)))
+
+
 def is_outdated(path: Path, schema: Schema = STORE) -> bool:
     """Return whether an older pagein wrote this file, and a migration is necessary before reading. False if unknown."""
     try:

@@ -13,6 +13,7 @@ from pagein.store.upkeep.sql_upkeep import SqlUpkeep
 _HOLDING: Final = (
     "blob",
     "alone",
+    "file_order",
     "file_text",
     "line_text",
     "object",

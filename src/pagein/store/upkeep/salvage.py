@@ -32,6 +32,7 @@ _DERIVED: Final = frozenset(
         "migration",
         "snapshot",
         "line_text",
+        "file_order",
         "file_text",
         "lookup",
         "lookup_text",
