@@ -41,13 +41,17 @@ def test_a_request_with_more_blocks_than_the_look_back_or_with_an_image_gets_no_
 
 
 def test_an_anchor_behind_an_answer_is_paid_for_what_the_last_request_showed_after_its_last_breakpoint() -> None:
-    """The results stand in front of the answer and are in no cache, so the anchor writes 8,000 tokens beside its 300."""
+    """The results stand in front of the answer and are in no cache, so the anchor writes 8,000 tokens beside its 300.
+
+    If they stay, they were also paid in full instead of read.
+    """
     held = CachedPrefix(CacheLease(300.0, sent=0.0, held=60_000.0, calls=10, stops=1, feared=1e6))
     premium = 0.75
     for size, in_hand, exposable in (
         (60_500, 301 * premium, 200.0),
         (68_500, 301 * premium, 0.0),
-        (68_500, 8301 * premium, 200.0),
+        (68_500, 8301 * premium, 0.0),
+        (68_500, 8301 * premium + 8000 * 0.9, 200.0),
     ):
         found = terms(held, Lifetimes(asked=300.0), Moment(20.0, 0.0, size, 500, replied=300), in_hand, anew=False)
         assert found is not None

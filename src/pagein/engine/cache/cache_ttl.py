@@ -186,6 +186,7 @@ def terms(
     # results that the last request showed once are not in the cache yet; they stand in front of the model's answer
     shown = max(0.0, size - before.lease.held - new) if goes_on and before.lease.held > 0.0 else 0.0
     new += shown
+    in_hand -= (1.0 - lifetimes.read) * shown  # if they stay, showing them outside of the cache was in vain
     is_near = lifetimes.lookback is None or moment.blocks < lifetimes.lookback
     said = moment.scale * moment.replied + shown if goes_on else 0.0
     # the first image of a conversation also voids the cached messages

@@ -92,9 +92,10 @@ class KeepAlivePagein(PageinPolicy):
         # how much of the prompt prefix other sessions keep cached is unknown before the answer
         certain = self._fresh if before.alive(at) else max(0.0, size - floor)
         said = sum(tokens for _, tokens in said_in(sized, self._recording)) if goes_on else 0.0
-        if said:  # in front of the answer stands what the last request showed after its last breakpoint
-            said += min(self._uncached, max(0.0, self._fresh - sum(sized.blocks)))
-        asked, in_hand = cache_lifetimes.UpcomingRequest(at, size, certain, said=said), self._in_hand
+        # in front of the answer stands what the last request showed after its last breakpoint: in vain, if it stays
+        shown = min(self._uncached, max(0.0, self._fresh - sum(sized.blocks))) if goes_on else 0.0
+        asked = cache_lifetimes.UpcomingRequest(at, size, certain, said=said + shown if said else 0.0)
+        in_hand = self._in_hand - (1.0 - self.lifetimes.read) * shown
         self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand + self.reserve)
         self._rewrite = cache_lifetimes.short_rewrite(before, self.lifetimes, asked, in_hand + self.reserve)
         exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand + self.reserve)
