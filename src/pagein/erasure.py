@@ -31,6 +31,7 @@ from pagein.model.versions import Version
 from pagein.policy.privacy.erased_texts import FORGOTTEN, tombstone
 from pagein.policy.privacy.erasure import SHORTEST, finder, forms_of, is_gone, retold, texts_in
 from pagein.policy.privacy.exclusions import words_of_block
+from pagein.policy.privacy.own_words import is_own_word
 from pagein.ports import ForgettingStore
 from pagein.store.search.sqlite_index import SUFFIX, empty_sqlite_index
 from pagein.store.sqlite.sqlite_database import schema_texts
@@ -78,21 +79,26 @@ def texts_of(store: ForgettingStore, target: str) -> tuple[str, ...]:
     except BadName:
         version = store.current(target.strip())
         if version is None:
-            return (_long_enough(target, target),)
+            return (_check(target, target),)
         found = [store.content(one) for one in store.history(version.id)]
-        return tuple(dict.fromkeys(_long_enough(one, target) for one in found if one and not is_gone(one)))
+        return tuple(dict.fromkeys(_check(one, target) for one in found if one and not is_gone(one)))
     stored = store.find(name)
     if stored is None:
         raise NotRecallable(f"{name} is not in this store; nothing was forgotten")
     text = store.get(stored.content).decode("utf-8", "surrogatepass")
-    return () if is_gone(text) else (_long_enough(text, target),)
+    return () if is_gone(text) else (_check(text, target),)
 
 
-def _long_enough(text: str, target: str) -> str:
+def _check(text: str, target: str) -> str:
     if len(text.strip()) < SHORTEST:
         raise BadInput(
             f"{target[:20]!r} is too short to be forgotten: it would be taken out of everything that holds these letters; "
             f"give at least {SHORTEST} characters"
+        )
+    if is_own_word(text):
+        raise BadInput(
+            f"{target[:20]!r} stands in pagein's own records, and without them nothing could be stored any more; "
+            "give more of the text around it"
         )
     return text
 
