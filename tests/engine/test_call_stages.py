@@ -46,8 +46,8 @@ SENDING = ("lay_out_window", "splice_changes", "place_breakpoints", "validate_re
 # A request waits for the report of the answer that it brings back (`engine.expected_reports`): a module, 2 calls.
 # Tokens of prompts have a module (`engine.log.prompt_tokens`): a module, 3 calls.
 # The client of a request is told in a module of its own (`engine.intake.client_profile`): a module.
-# The names that clients give their sessions have a module (`providers.wire.session_names`): a module.
-OF_ANY_CLIENT = (49, 161)
+# The names that clients give their sessions have a module (`providers.wire.session_names`): a module, 5 calls.
+OF_ANY_CLIENT = (49, 166)
 OF_A_KNOWN_CLIENT = (67, 342)
 
 
