@@ -56,6 +56,10 @@ def test_an_anchor_behind_an_answer_is_paid_for_what_the_last_request_showed_aft
         found = terms(held, Lifetimes(asked=300.0), Moment(20.0, 0.0, size, 500, replied=300), in_hand, anew=False)
         assert found is not None
         assert found.exposable == exposable
+    moment = Moment(20.0, 0.0, 68_500, 500, replied=300)
+    borrowing = terms(held, Lifetimes(asked=300.0), moment, 0.0, anew=False, reserve=1e6)
+    assert borrowing is not None
+    assert borrowing.exposable == 0.0, "the savings of other sessions pay for no anchor that writes them, too"
 
 
 def test_on_a_return_to_a_model_the_anchor_in_its_cache_gets_a_breakpoint() -> None:

@@ -193,7 +193,8 @@ def terms(
     is_found = is_near and not moment.uncounted
     asked = cache_lifetimes.UpcomingRequest(moment.now, size, new, said=said, is_found=is_found)
     asking = cache_lifetimes.chosen(before.lease, lifetimes, asked, in_hand + reserve)
-    exposable = cache_lifetimes.exposable(before.lease, lifetimes, asked, in_hand + reserve)
+    lent = 0.0 if shown else reserve  # an anchor would write them, too: no other session pays for that
+    exposable = cache_lifetimes.exposable(before.lease, lifetimes, asked, in_hand + lent)
     rewrite = cache_lifetimes.short_rewrite(before.lease, lifetimes, asked, in_hand + reserve)
     return TtlTerms(
         lifetimes,

@@ -98,7 +98,8 @@ class KeepAlivePagein(PageinPolicy):
         in_hand = self._in_hand - (1.0 - self.lifetimes.read) * shown
         self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand + self.reserve)
         self._rewrite = cache_lifetimes.short_rewrite(before, self.lifetimes, asked, in_hand + self.reserve)
-        exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand + self.reserve)
+        lent = 0.0 if shown else self.reserve
+        exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand + lent)
         alone = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand)
         alone_exposable = cache_lifetimes.exposable(before, self.lifetimes, asked, in_hand)
         self.borrows = self.borrows or (alone, alone_exposable) != (self._asking, exposable)
