@@ -79,17 +79,18 @@ def texts_of(store: ForgettingStore, target: str) -> tuple[str, ...]:
     except BadName:
         version = store.current(target.strip())
         if version is None:
-            return (_check(target, target),)
+            return (_forgettable(target, target),)
         found = [store.content(one) for one in store.history(version.id)]
-        return tuple(dict.fromkeys(_check(one, target) for one in found if one and not is_gone(one)))
+        return tuple(dict.fromkeys(_forgettable(one, target) for one in found if one and not is_gone(one)))
     stored = store.find(name)
     if stored is None:
         raise NotRecallable(f"{name} is not in this store; nothing was forgotten")
     text = store.get(stored.content).decode("utf-8", "surrogatepass")
-    return () if is_gone(text) else (_check(text, target),)
+    return () if is_gone(text) else (_forgettable(text, target),)
 
 
-def _check(text: str, target: str) -> str:
+def _forgettable(text: str, target: str) -> str:
+    """Return a text that may be forgotten. Raises BadInput for one that is too short, or stands in the store's own records."""
     if len(text.strip()) < SHORTEST:
         raise BadInput(
             f"{target[:20]!r} is too short to be forgotten: it would be taken out of everything that holds these letters; "
